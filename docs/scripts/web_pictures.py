@@ -1,6 +1,6 @@
 """Draws the pictures of the web pages: docs/web-*.png.
 
-PYTHONPATH=. .venv/bin/python docs/scripts/web_pictures.py [RECORDING MEETING]
+PYTHONPATH=. .venv/bin/python docs/scripts/web_pictures.py [RECORDING [MEETING]]
 
 They are real runs in a real browser. The default models caption the recording: played at its own pace for
 three of them, and as what the microphone of a speaker hears for the fourth. The meeting is in English and
@@ -67,12 +67,13 @@ def main(recording: Path | None = None, meeting: Path | None = None) -> None:
         talk.write_bytes(Encoder().encode_lines(talk_captions()))
         with surtitle("replay", str(talk), "--to", "German", "--web", "--quiet"):
             draw_speakers()
-    if recording is None or meeting is None:
+    if recording is not None:
+        with surtitle("file", str(recording), "--to", "Portuguese", "--realtime", "--web", "--quiet"):
+            draw_viewers(recording.stem)
+        with surtitle("serve", "--to", "Portuguese"):
+            draw_speaker(recording)
+    if meeting is None:
         return
-    with surtitle("file", str(recording), "--to", "German", "--realtime", "--web", "--quiet"):
-        draw_viewers(recording.stem)
-    with surtitle("serve", "--to", "German"):
-        draw_speaker(recording)
     both = ("--from", "English,Portuguese", "--to", "English,Portuguese")
     with surtitle("file", str(meeting), *both, "--realtime", "--web", "--quiet"):
         draw_meeting(meeting.stem)
