@@ -1,27 +1,27 @@
-"""Stream clocks: when a translation was done, in seconds since the stream's first sample."""
+"""Stream clocks: the time when a translation was done, in seconds since the stream's first sample."""
 
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
 from operators.events import parted
 
-# Streams of which something is remembered.
+# Maximum number of streams whose state is kept.
 _MAX_STREAMS = 10_000
-# Seconds after which a delay no longer counts, and of a part of them: the 300 millionths by which clocks
-# differ at most add up to 0.4 s. The documented alert looks back half as far.
+# Seconds of the window of recent delays, and of each of its parts. Clocks differ by 300 ppm at most, which is
+# 0.4 s in the window. The documented alert looks back half as far.
 _RECENT_S, _PART_S = 1200.0, 240.0
 
-#: When each part of the recent time began, and the least delay in it.
+#: The start of each part of the window, and the smallest delay in it.
 _Delays: TypeAlias = tuple[tuple[float, float], ...]
 
 
 class Clock(Protocol):
-    """Says when work on an event was done."""
+    """Computes when work on an event was done."""
 
     def done(self, stream: str, arrival_s: float, spent_s: float) -> float:
-        """When work was done that took ``spent_s`` on an event that arrived at ``arrival_s``.
+        """When an event was done that arrived at ``arrival_s`` and took ``spent_s`` of work.
 
-        ``stream`` may be one of several languages of a stream (`channel_of`).
+        ``stream`` may be the channel of one language (`channel_of`).
         """
         ...
 
@@ -72,11 +72,11 @@ class WallClock:
 
 
 class LagClock:
-    """Time as it passes, for streams from elsewhere, whose clocks are not ours.
+    """Time as it passes, for streams from other machines, whose clocks differ from this machine's.
 
-    The recent event with the least delay counts as having none, as in measurements of one-way delay. So the
-    latency includes the wait for the model, and any wait before it. A stream's clock may be slow or fast, and
-    may stop for a while: old events do not count.
+    The recent event with the smallest delay counts as having none, as in measurements of one-way delay. So
+    the latency includes the wait for the model, and any wait before it. A stream's clock may be slow or fast,
+    and may stop for a while, because old events do not count.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -85,7 +85,7 @@ class LagClock:
         self._delays: dict[str, _Delays] = {}
 
     def heard(self, stream: str, at_s: float, came_s: float | None = None) -> None:
-        """An event that happened at ``at_s`` on the clock of its stream came, now or at ``came_s``."""
+        """Record an event of time ``at_s`` on its stream's clock that arrived now, or at ``came_s``."""
         came_s = self._now() if came_s is None else came_s
         # The stream that was active last comes last.
         self._delays[stream] = _after(self._delays.pop(stream, ()), came_s, came_s - at_s)
@@ -93,7 +93,7 @@ class LagClock:
             self._delays.pop(next(iter(self._delays)), None)
 
     def at(self, stream: str, now_s: float | None = None) -> float:
-        """Seconds on the clock of a stream, now or at ``now_s``; before its first event, the time given."""
+        """Seconds on a stream's clock, now or at ``now_s``; before its first event, our own clock's time."""
         delays = self._delays.get(stream, ())
         least_s = min((least_s for _, least_s in delays), default=0.0)
         return (self._now() if now_s is None else now_s) - least_s

@@ -1,4 +1,4 @@
-"""The errors that a user can cause and fix, each one sentence: what, where, what to do.
+"""The errors that a user can cause and fix. Each is one sentence: what is wrong, where, and what to do.
 
 They are raised once, at the edge. The program that runs a flow prints the sentence and exits with the
 class's ``exit_code``; any other exception is a bug in surtitle and exits with 70.
@@ -75,7 +75,7 @@ class InputError(SurtitleError):
 
 
 class DamagedInputError(InputError):
-    """An input has defects, but what is sound in it was used: the results are there."""
+    """An input has defects; its sound part was used, so there are results."""
 
 
 class OutputError(SurtitleError):
@@ -86,7 +86,7 @@ class OutputError(SurtitleError):
 
 
 class InterruptedRunError(SurtitleError):
-    """Ctrl-C ended a benchmark before it was finished; the message says what was kept."""
+    """Ctrl-C ended a benchmark before it was finished; the message names the results that were kept."""
 
     exit_code = INTERRUPTED_EXIT_CODE
     event = "bench_interrupted"
@@ -111,7 +111,7 @@ class InternalError(SurtitleError):
 
 
 def unreadable(path: Path, error: OSError) -> str:
-    """The sentence about a file that cannot be read."""
+    """The error message for a file that cannot be read."""
     if isinstance(error, FileNotFoundError):
         return f"{path} cannot be read: {missing(path)}"
     reason = error.strerror or str(error)
@@ -121,7 +121,7 @@ def unreadable(path: Path, error: OSError) -> str:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a path leads to a folder. Raises `InputError` if the system does not let us look."""
+    """Whether a path leads to a folder. Raises `InputError` if the system denies access."""
     try:
         return path.is_dir()
     except OSError as error:
@@ -131,14 +131,14 @@ def is_folder(path: Path) -> bool:
 def is_visible_file(path: Path) -> bool:
     """Whether a path leads to a regular file that this process can see.
 
-    `Path.is_file` raises for a path that is too long and for a folder that may not be searched. Here these
-    are no files; reading them gives the reason.
+    `Path.is_file` raises for a path that is too long and for a folder that may not be searched. This returns
+    False for them; opening the file then gives the reason.
     """
     return os.path.isfile(path)  # noqa: PTH113 - see above
 
 
 def is_visible(path: Path) -> bool:
-    """The same for anything that a path may lead to."""
+    """Whether a path leads to a file or folder that this process can see."""
     return os.path.exists(path)  # noqa: PTH110 - see above
 
 

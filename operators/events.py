@@ -1,12 +1,12 @@
 """The events that flow between the stages: the glossary of the project.
 
-Each event is a frozen struct, and one JSON object per line on disk. A file of any of them can replace the
-stage that makes them. Written events name their type in the field ``event``; events from elsewhere may omit
+Each event is a frozen struct, and one JSON object per line on disk. A file of events can replace the stage
+that makes them. Written events name their type in the field ``event``; events from other programs may omit
 it, and are then recognised by their fields.
 
 That name is also the version: ``caption`` is the first one. New fields are optional, so older files stay
-readable. A change that an older reader would misread gets a new name, ``caption/2``, and every reader refuses
-names that it does not know.
+readable. A change that an older reader would misread gets a new name, such as ``caption/2``. Readers refuse
+unknown names.
 
 Times are seconds. ``*_s`` on a stream's clock counts from the first audio sample of that stream.
 """
@@ -37,24 +37,24 @@ Token = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 Ratio = Annotated[float, msgspec.Meta(ge=0.0, le=float(MAX_COUNT))]
 
 
-# No name of a stream that people or programs give has this character, which is made for such a purpose.
+# The unit separator of ASCII: names of streams do not contain it.
 _SEPARATOR = "\x1f"
 
 
 def channel_of(stream: str, code: str) -> str:
-    """The key of a stream's captions in one of several languages; without a ``code``, the stream itself."""
+    """The key of a stream's captions in the language ``code``; without a code, the stream itself."""
     return f"{stream}{_SEPARATOR}{code}" if code else stream
 
 
 def parted(channel: str) -> tuple[str, str]:
-    """The stream and the language's code of a `channel_of`; the code is empty where there is none."""
+    """The stream and the language's code of a `channel_of`; the code may be empty."""
     stream, separator, code = channel.rpartition(_SEPARATOR)
     return (stream, code) if separator else (channel, "")
 
 
 #: Maximum characters of a speaker.
 MAX_SPEAKER = 100
-#: Who speaks: a name, or the number of a voice without a name, in the order of their first words: "1", "2", …
+#: Who speaks: a name, or a number for a voice without a name ("1", "2", … in the order of their first words).
 Speaker = Annotated[str, msgspec.Meta(max_length=MAX_SPEAKER)] | msgspec.UnsetType
 #: Code of a language: ISO 639, perhaps with a script or region.
 LanguageCode = Annotated[str, msgspec.Meta(max_length=20)] | msgspec.UnsetType
@@ -75,23 +75,23 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=st
 class SegmentEvent(Event, frozen=True, kw_only=True):
     """An event about one revision of one segment of a stream."""
 
-    #: Number of the segment in its stream, in the order of speech: 0, 1, 2, … of a recogniser, and with gaps
-    #: where segments were joined.
+    #: Number of the segment in its stream, in the order of speech. A recogniser numbers its segments 0, 1, 2,
+    #: …; there are gaps where segments were joined.
     segment: Count
     #: Number of the update of this segment, counted from 0 by the recogniser.
     revision: Count
     #: True for the last update of the segment; exactly one per segment.
     is_final: bool
-    #: Language of the captions, where their stream has captions in several; absent otherwise.
+    #: Language of the captions, if their stream has captions in several languages; absent otherwise.
     language: LanguageCode = msgspec.UNSET
-    #: Language of the speech, where a stream is spoken in several; absent otherwise.
+    #: Language of the speech, if several are spoken in the stream; absent otherwise.
     spoken: LanguageCode = msgspec.UNSET
-    #: Who speaks; absent if that is not known. A later update may know better.
+    #: Who speaks; absent if unknown. A later update may correct it.
     speaker: Speaker = msgspec.UNSET
 
     @property
     def channel(self) -> str:
-        """The key of what has an order and a state of its own: a stream, or each of its languages."""
+        """The key by which events are ordered and state is kept: the stream, or one of its languages."""
         return channel_of(self.stream, self.language) if self.language else self.stream
 
     @property
@@ -115,8 +115,8 @@ class AudioChunk(Event, frozen=True, kw_only=True, tag="audio"):
     pcm: bytes
     #: True for the stream's last chunk, which may hold no samples.
     is_last: bool = False
-    #: True if no sound follows for now, as when a speaker's connection is lost: what was said so far is
-    #: final. Such a chunk may hold no samples.
+    #: True if no sound follows for now, for example because a speaker's connection is lost: the speech so far
+    #: becomes final. Such a chunk may hold no samples.
     pauses: bool = False
 
     @property
@@ -126,10 +126,10 @@ class AudioChunk(Event, frozen=True, kw_only=True, tag="audio"):
 
 
 class Partial(SegmentEvent, frozen=True, kw_only=True, omit_defaults=True):
-    """A recogniser's hypothesis for the whole segment so far; it may revise all that came before.
+    """A recogniser's hypothesis for the whole segment so far; it may revise any earlier hypothesis.
 
-    The `sentences` stage makes partials of sentences from those of a recogniser's segments. For all later
-    stages, a segment is such a sentence; it has the number of its first segment.
+    The `sentences` stage turns partials of a recogniser's segments into partials of sentences. For all later
+    stages, a segment is such a sentence; its number is that of its first segment.
 
     Example:
         >>> import msgspec
@@ -150,9 +150,9 @@ class Partial(SegmentEvent, frozen=True, kw_only=True, omit_defaults=True):
     arrival_s: Seconds
     #: True for a sentence, false for a recogniser's segment, which ends at a pause.
     is_sentence: bool = False
-    #: True if the recogniser has ended all segments of the sentence: it may go on, but no word is revised.
+    #: True if the recogniser has ended all segments of the sentence: it may continue, but no word is revised.
     is_stable: bool = False
-    # Partials from elsewhere may say by ``language`` what is spoken.
+    # Partials from other programs may use ``language`` for the spoken language.
     language: LanguageCode = msgspec.field(name="caption_language", default=msgspec.UNSET)
 
 
@@ -167,7 +167,7 @@ class Effort(msgspec.Struct, frozen=True, kw_only=True):
     decoded: Count = 0
     #: Tokens drafted from sources other than the last output.
     proposed: Count = 0
-    #: How many of these were accepted.
+    #: Accepted tokens of these.
     taken: Count = 0
     #: Forward passes through the model.
     passes: Count = 0
@@ -181,11 +181,11 @@ class Effort(msgspec.Struct, frozen=True, kw_only=True):
     evaluated: Count = 0
     #: Forward passes through the draft model.
     draft_passes: Count = 0
-    #: Seconds spent in these.
+    #: Seconds spent in the draft model's passes.
     draft_s: Seconds = 0.0
     #: Seconds spent in the forward passes of all models.
     model_s: Seconds = 0.0
-    #: Of these, seconds in the first passes, which evaluate the new part of the prompt.
+    #: The share of ``model_s`` in the first passes, which evaluate the new part of the prompt.
     first_s: Seconds = 0.0
     #: Seconds spent in the translate stage, including the forward passes.
     total_s: Seconds = 0.0
@@ -201,7 +201,7 @@ class Effort(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Translation(SegmentEvent, frozen=True, kw_only=True):
-    """The translation of one hypothesis, with everything that later stages need to judge it.
+    """The translation of one hypothesis, with everything that later stages need to evaluate it.
 
     Example:
         >>> from operators import Translation
@@ -223,15 +223,15 @@ class Translation(SegmentEvent, frozen=True, kw_only=True):
     start_s: Seconds
     end_s: Seconds
     arrival_s: Seconds
-    #: When the model started on the update, on the stream's clock; absent in files that do not say.
+    #: When the model started on the update, on the stream's clock; absent in some files.
     started_s: Seconds | None = None
     #: When the translation was done, on the stream's clock.
     ready_s: Seconds
-    #: Updates of this segment that newer ones overtook since the previous translation; they were skipped.
+    #: Superseded updates of this segment since the previous translation; they were skipped.
     overtaken: Count = 0
-    #: What the translation cost.
+    #: The cost of the translation.
     effort: Effort = Effort()
-    #: What went wrong with the model; if it gave no answer, this is the translation of an earlier update.
+    #: The model's failure, if any; if it gave no answer, this is the translation of an earlier update.
     trouble: ErrorKind | None = None
     #: Copied from the `Partial`.
     is_stable: bool = False
@@ -260,11 +260,11 @@ class Caption(SegmentEvent, frozen=True, kw_only=True):
     started_s: Seconds | None = None
     ready_s: Seconds
     overtaken: Count = 0
-    #: When the viewer could see it, on the stream's clock; absent if nobody did.
+    #: When the viewer could see it, on the stream's clock; absent if it was not displayed.
     shown_s: Seconds | None = None
     effort: Effort = Effort()
     trouble: ErrorKind | None = None
-    #: Tokens that are withheld while words may be revised; absent in files that do not say.
+    #: Tokens that are withheld while words may be revised; absent in some files.
     mask_k: Count | None = None
 
     @property
@@ -282,7 +282,7 @@ _MOMENT = (
 # Events do not inherit these fields, because msgspec writes inherited ones first, and files keep the field
 # order of the first version.
 def moment_of(event: Partial | Translation | Caption) -> dict[str, Any]:
-    """Which update an event is about, and when it was spoken: what the event of the next stage shares."""
+    """The fields that identify an update and its time, which the event of the next stage copies."""
     return {name: getattr(event, name) for name in _MOMENT}
 
 
@@ -291,7 +291,7 @@ class Erasure(msgspec.Struct, frozen=True, kw_only=True):
 
     #: Tokens of the text.
     length: Length
-    #: E(i): tokens of the previous text that had to be erased.
+    #: E(i): erased tokens of the previous text.
     erased: Length
     #: Normalised erasure of this segment so far: sum of E up to here, divided by ``length``.
     ne_segment: Ratio
@@ -304,11 +304,11 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
 
     #: From the end of the speech that a hypothesis covers until it left the recogniser.
     recogniser_s: SignedSeconds
-    #: Until the model started on it; absent in files that do not say.
+    #: From then until the model started on it; absent in some files.
     queue_s: Seconds | None = None
-    #: Until its translation was done.
+    #: From then until its translation was done.
     model_s: Seconds | None = None
-    #: Until the viewer could see it; absent if nobody did.
+    #: From then until the viewer could see it; absent if it was not displayed.
     display_s: Seconds | None = None
 
 
@@ -333,23 +333,23 @@ class ErasureRecord(SegmentEvent, frozen=True, kw_only=True, tag="erasure"):
     accepted_over_output: Ratio | None = None
     #: Seconds from the end of the speech that the hypothesis covers until the caption was shown, or ready.
     latency_from_speech_s: SignedSeconds
-    #: Seconds from the arrival of the hypothesis until then.
+    #: Seconds from the arrival of the hypothesis until the caption was shown, or ready.
     latency_from_arrival_s: Seconds
     #: The parts of these delays.
     latency: Latency | None = None
-    #: Whether words of the shown text changed, and not only marks or nothing.
+    #: Whether words of the shown text changed, not only punctuation.
     changes_words: bool = True
-    #: Updates of this segment that newer ones overtook since the previous record.
+    #: Superseded updates of this segment since the previous record.
     overtaken: Count = 0
     effort: Effort = Effort()
-    #: What went wrong with the model.
+    #: The model's failure, if any.
     trouble: ErrorKind | None = None
     #: How erasure was counted: tokenizer, aggregation, mask and version.
     signature: str
 
 
 def happened_s(event: Event) -> float:
-    """When an event happened on the clock of its stream; a measurement has no time."""
+    """When an event happened on the clock of its stream; 0 for a measurement, which has no time."""
     match event:
         case AudioChunk():
             return event.start_s + event.duration_s

@@ -13,16 +13,16 @@ from operators.errors import UsageError
 
 
 class Extra(NamedTuple):
-    """An optional dependency: one of those in pyproject.toml, which says what to install for it."""
+    """An optional dependency, as pyproject.toml defines it."""
 
     name: str
-    #: What it is for.
+    #: What needs it.
     purpose: str
-    #: The packages that are imported from it.
+    #: Its packages that surtitle imports.
     packages: tuple[str, ...]
 
 
-#: Those of no single part.
+#: The extras that belong to no single part.
 EXTRAS = {
     one.name: one
     for one in (
@@ -39,8 +39,8 @@ EXTRAS = {
 def installing(*names: str) -> str:
     """The command that adds extras to this installation.
 
-    It names this interpreter: its pip knows that surtitle is installed, also from a checkout or a file, and
-    looks only for the packages of the extra. Another pip would look for surtitle, and may find a stranger's.
+    It names this interpreter, whose pip finds the installed surtitle, also from a checkout or a file, and
+    fetches only the packages of the extra. Another pip would fetch surtitle, perhaps somebody else's.
     """
     if names == ("llm",) and (_ROOT / "Makefile").is_file():
         return "make llm"
@@ -48,39 +48,39 @@ def installing(*names: str) -> str:
     with suppress(ValueError):
         path = path.relative_to(Path.cwd())
     python = _quoted(str(path))
-    # An environment that uv made has none.
+    # An environment that uv made has no pip.
     pip = f"{python} -m pip install" if find_spec("pip") else f"uv pip install --python {python}"
-    # llama.cpp for every processor of this kind: the compiler's choice for this one alone may be wrong.
+    # Build llama.cpp for all processors of this architecture: detection of this one may be wrong.
     compiled = "CMAKE_ARGS=-DGGML_NATIVE=OFF " if "llm" in names and sys.platform != "win32" else ""
     wanted = f"surtitle[{','.join(names)}]"
     return f"{compiled}{pip} {_quoted(wanted)}"
 
 
-#: The checkout, where surtitle runs from one.
+#: The checkout, if surtitle runs from one.
 _ROOT = Path(__file__).parent.parent
 
 
 def _quoted(word: str) -> str:
-    """A word for the shell. Those of Windows have no single quotation marks in common."""
+    """A word for the shell. The shells of Windows do not all support single quotation marks."""
     if sys.platform != "win32":
         return shlex.quote(word)
     return f'"{word}"' if {*" ,[]()&"} & {*word} else word
 
 
 def missing(extra: Extra) -> str | None:
-    """The first package of an extra that is not there; None if all are. Nothing is imported."""
+    """The first missing package of an extra, or None. Nothing is imported."""
     return next((package for package in extra.packages if not _is_there(package)), None)
 
 
 def require_extra(extra: Extra | None, what: str) -> None:
-    """Raise `UsageError` if a package of an extra is missing that ``what``, a sentence's beginning, needs."""
+    """Raise `UsageError` if a package of an extra is missing; ``what`` needs it, and begins the message."""
     if extra is not None and (package := missing(extra)) is not None:
         raise UsageError(f"{what} needs the package {package}; install it with: {installing(extra.name)}")
 
 
 @contextmanager
 def needs_extra(name: str, what: str) -> Iterator[None]:
-    """Do the same for one of `EXTRAS` before the imports in the block."""
+    """Call `require_extra` for one of `EXTRAS` before the imports in the block."""
     require_extra(EXTRAS[name], what)
     yield
 

@@ -1,8 +1,8 @@
 """Glossary: terms of the source language, their translations, and which of them occur in a text.
 
 Terms match whole words, in any case and with any hyphens: ``code-switching`` is found as "Code switching".
-A word with a capital after its first letter, such as ``NLP`` or ``iPhone``, must be spelled the same. In
-scripts without spaces each character counts as a word.
+A word with a capital after its first letter, such as ``NLP`` or ``iPhone``, must match exactly. In scripts
+without spaces each character counts as a word.
 """
 
 import unicodedata
@@ -21,7 +21,7 @@ _WORD = regex.compile(
     rf"(?V1)[{UNSPACED}]\p{{M}}*|[\w--[{UNSPACED}]]+|[^\s\w{_HYPHENS}]",
 )
 _IS_UNSPACED = regex.compile(f"[{UNSPACED}]").match
-#: The first letter of a word that other letters before it would make another word.
+#: A letter of a script with spaces: a letter before it belongs to the same word.
 _BEGINS_WORD = regex.compile(rf"(?V1)[\w--[{UNSPACED}]]")
 #: Shorter words have no plural: "it" and "its" are different words.
 _MIN_SINGULAR = 3
@@ -39,9 +39,9 @@ class Glossary:
     """Terms, indexed by their words: the time to search a text does not depend on their number."""
 
     def __init__(self, translations: Mapping[tuple[str, ...], str]) -> None:
-        """``translations`` are those of terms, by their `spelling`, which is not empty."""
+        """``translations`` maps each term's `spelling`, which is not empty, to its translation."""
         self._targets: dict[tuple[str, ...], dict[tuple[str, ...], str]] = {}
-        # The lengths in words of the terms that begin with a word, the longest first.
+        # For each first word, the lengths in words of its terms, the longest first.
         lengths: dict[str, set[int]] = {}
         for words, target in translations.items():
             folded = _folded(words)
@@ -58,25 +58,25 @@ class Glossary:
     def occurring(self, text: str) -> tuple[Occurrence, ...]:
         """The terms in a text, in the order of their first occurrence.
 
-        Where several terms begin, the longest counts; terms do not overlap.
+        If several terms begin at one word, the longest counts; terms do not overlap.
         """
         times = Counter(target for _, _, target in self._scan(words_of(text)) if target is not None)
         return tuple(Occurrence(target, count) for target, count in times.items())
 
     def pairs(self, text: str) -> list[tuple[str, str]]:
-        """The terms in a text as it spells them, but for marks, and their translations; each once."""
+        """The terms in a text, spelled as there without punctuation, and their translations; each once."""
         words = words_of(text)
         pairs: dict[str, tuple[str, str]] = {}
         for place, length, target in self._scan(words):
             if target is not None:
                 said = words[place : place + length]
-                # Characters of scripts without spaces have none between them.
+                # Scripts without spaces have no space between words.
                 term = ("" if any(map(_IS_UNSPACED, said)) else " ").join(said)
                 pairs.setdefault(term.casefold(), (term, target))
         return list(pairs.values())
 
     def mixed(self, text: str, targets: Container[str]) -> str:
-        """The text with those translations that are among ``targets`` in the places of their terms."""
+        """The text with terms replaced by their translations, if these are among ``targets``."""
 
         def put(said: str, target: str, _before: str) -> str:
             if target not in targets:
@@ -88,7 +88,7 @@ class Glossary:
     def replaced(self, text: str, put: Callable[[str, str, str], str]) -> str:
         """The text with each term replaced.
 
-        ``put`` makes the replacement from the term as the text has it, its translation, and the text before.
+        ``put`` makes the replacement from the term as spelled there, its translation, and the text before it.
         """
         words = list(_WORD.finditer(text))
         parts: list[str] = []
@@ -143,12 +143,12 @@ class Glossary:
 
 
 def spelling(source: str) -> tuple[str, ...]:
-    """The key of a term: its words, in lower case unless their case matters; empty without a word."""
+    """The key of a term: its words, in lower case unless their case matters; empty if it has no words."""
     return tuple(word if _has_case(word) else word.casefold() for word in words_of(source))
 
 
 def times_said(text: str, target: str) -> int:
-    """How often a text contains a translation, perhaps with an ending or as the first part of a compound."""
+    """How often a text contains a translation, including with endings or as the start of a compound."""
     text, target = text.casefold(), target.casefold()
     times, start = 0, text.find(target)
     while start >= 0:
@@ -159,7 +159,7 @@ def times_said(text: str, target: str) -> int:
 
 
 def times_inflected(text: str, target: str) -> int:
-    """How often a text contains a translation as in `times_said`, or with other endings of its words."""
+    """How often a text contains a translation: as `times_said`, but its words may have other endings."""
     words, wanted = (words_of(one.casefold()) for one in (text, target))
     places = range(len(words) - len(wanted) + 1)
     inflected = sum(all(map(_is_inflected, words[place : place + len(wanted)], wanted)) for place in places)

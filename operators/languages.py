@@ -1,4 +1,4 @@
-"""What differs between languages: names, codes and scripts, and what follows from the scripts.
+"""Properties of languages: names, codes and scripts, and those that depend on the script.
 
 Names are those of Unicode's CLDR, in ``languages.tsv``.
 """
@@ -16,18 +16,18 @@ SENTENCE_MARKS = ".!?…。！？．؟۔।॥။།។։"
 
 
 class Script(NamedTuple):
-    """What is the same in all languages of a script."""
+    """Properties that all languages of a script share."""
 
-    #: The name of sacrebleu's tokenizer, of those that need no download.
+    #: The name of sacrebleu's tokenizer, among those that need no download.
     tokenizer: str = "13a"
-    #: Whether spaces part words.
+    #: Whether spaces separate words.
     is_spaced: bool = True
-    #: What is between two sentences.
+    #: The text between two sentences.
     joint: str = " "
     is_rtl: bool = False
     #: Whether a mark ends a sentence.
     has_marks: bool = True
-    #: Columns of a caption line, of which a wide character takes two.
+    #: Columns of a caption line; a wide character takes two.
     columns: int = 42
     #: Columns that viewers read in a second: 17 characters, but 12 in Korean, 9 in Chinese and 4 in Japanese
     #: (Netflix, Timed Text Style Guides).
@@ -35,7 +35,7 @@ class Script(NamedTuple):
 
 
 _PLAIN, _KANA = Script(), Script("ja-mecab", False, "", columns=30, reading_speed=8)
-#: Those that are not like Latin.
+#: The scripts that differ from Latin.
 SCRIPTS = {
     "Han": Script("zh", False, "", columns=30, reading_speed=18),
     "Hiragana": _KANA,
@@ -49,11 +49,11 @@ SCRIPTS = {
     "Arabic": Script(is_rtl=True),
     "Hebrew": Script(is_rtl=True),
 }
-#: A regular expression's class of the letters of scripts that put no space between words.
+#: Content of a regular expression's character class: the scripts without spaces between words.
 UNSPACED = "".join(rf"\p{{{name}}}" for name, one in SCRIPTS.items() if not one.is_spaced)
 
-# ISO 639-2 codes of languages that have one of two letters: the terminological one and, where it is another,
-# the bibliographic one. The codes of other languages have three letters themselves.
+# Languages with a two-letter code, and their ISO 639-2 codes: the terminological one and, where it differs,
+# the bibliographic one. Other languages have only a three-letter code.
 _CODES = """
 af:afr sq:sqi:alb am:amh ar:ara an:arg hy:hye:arm as:asm az:aze ba:bak eu:eus:baq be:bel bn:ben bs:bos
 br:bre bg:bul my:mya:bur ca:cat zh:zho:chi hr:hrv cs:ces:cze da:dan nl:nld:dut en:eng eo:epo et:est fo:fao
@@ -77,34 +77,34 @@ class Language(NamedTuple):
     code: str
     #: Unicode scripts that it is written in, the most common one first.
     scripts: tuple[str, ...] = ("Latin",)
-    #: Chinese name, in which some Chinese models are asked.
+    #: Chinese name, for the prompts of some Chinese models.
     chinese: str = ""
     #: Name in the language itself; empty if CLDR does not have it.
     own: str = ""
     #: Further names that people type.
     others: tuple[str, ...] = ()
-    #: What a voice without a name is called, before its number: *Speaker*; empty for the English word.
+    #: The word before the number of an unnamed voice (*Speaker*); empty for the English word.
     speaker: str = ""
 
     @property
     def script(self) -> Script:
-        """What its script decides; kana tells Japanese from Chinese."""
+        """The properties of its script; kana distinguishes Japanese from Chinese."""
         return SCRIPTS.get("Katakana" if "Katakana" in self.scripts else self.scripts[0], _PLAIN)
 
     @property
     def tokenizer(self) -> str:
-        """The name of sacrebleu's tokenizer for it, of those that are installed."""
+        """The name of sacrebleu's tokenizer for it, among those that are installed."""
         given = self.script.tokenizer
         return "char" if given == "ja-mecab" and missing(EXTRAS["bench"]) else given
 
     @property
     def general(self) -> "Language":
-        """The language without a region, by which most models know it: Portuguese for that of Brazil."""
+        """The language without a region, as most models name it: Portuguese for that of Brazil."""
         return _BY_NAME[self.base] if _OF_REGION.fullmatch(self.code) else self
 
     @property
     def base(self) -> str:
-        """Its code without a script or region: speech has no script, and recognisers know no region."""
+        """Its code without a script or region: speech has no script, and recognisers ignore regions."""
         return self.code.partition("-")[0]
 
     @property
@@ -126,7 +126,7 @@ def _read() -> list[Language]:
 
 #: All languages, by their English names.
 LANGUAGES = _read()
-# ``de-DE`` and ``zh_Hans_CN`` are German and Chinese: what follows the code is a script or a region. Regions
+# ``de-DE`` and ``zh_Hans_CN`` are German and Chinese: the code is followed by a script or a region. Regions
 # that are languages of the table, such as ``pt-BR``, are looked up before.
 _REGION = re.compile(r"([a-z]{2,3})[-_][a-z0-9_-]+", re.ASCII)
 _OF_REGION = re.compile(r"[a-z]+-[A-Z]{2}", re.ASCII)
@@ -137,7 +137,7 @@ _BY_NAME = {
     for name in (known.name, known.code, known.own, *known.others)
     if name
 }
-# Apart, because nobody types one who means a name that is similar.
+# Kept apart from the names among which similar ones are suggested for a typing error.
 _BY_THREE = {three: _BY_NAME[two] for two, codes in _THREE.items() if two in _BY_NAME for three in codes}
 
 
@@ -169,7 +169,7 @@ def is_language(name: str) -> bool:
     return True
 
 
-#: The language over which others are translated.
+#: The pivot language.
 ENGLISH = language("English")
 
 
@@ -184,12 +184,12 @@ class Direction(NamedTuple):
 
     @property
     def translates(self) -> bool:
-        """Whether there is something to translate; not from the Portuguese of one region to another's."""
+        """Whether the languages differ other than by region (European and Brazilian Portuguese do not)."""
         return self.source.general != self.target.general
 
     @property
     def general(self) -> "Direction":
-        """The direction by which models know it, without regions."""
+        """The direction without regions, as models name it."""
         return Direction(self.source.general, self.target.general)
 
     @property
@@ -203,8 +203,8 @@ class Direction(NamedTuple):
 def direction_among(directions: Sequence[Direction], spoken: str, written: str) -> Direction:
     """The direction from the language with the code ``spoken`` to the one with the code ``written``.
 
-    Without a code, or with one of no language, that of the first of ``directions``. A recogniser may find a
-    language, and a file of captions may name one, that is in none of them.
+    An empty or unknown code stands for the language of the first of ``directions``. A recogniser or a file
+    of captions may name a language that is in none of them.
     """
     first = directions[0]
     return Direction(

@@ -4,10 +4,10 @@ from typing import Literal
 
 from operators.text import settled, word_end
 
-#: Tokens that are withheld at most while nothing of a segment is shown.
+#: Maximum number of withheld tokens while nothing of a segment is shown.
 _FIRST_K = 1
-#: What the mask withholds: exactly k tokens (the paper), at least so many to a whole word, or of these only
-#: what has not been shown before or no longer stands, and at most one token while nothing is shown.
+#: What is withheld. "tokens": exactly k tokens (the paper). "words": k or more, to a whole word.
+#: "steady": like "words", but unchanged text that was shown stays; at most one token while nothing is shown.
 MaskRule = Literal["tokens", "words", "steady"]
 
 
@@ -27,7 +27,7 @@ def visible_length(pieces: tuple[str, ...], mask_k: int, before: str, rule: Mask
 def mask_tail(pieces: tuple[str, ...], mask_k: int) -> int:
     """Number of characters that stay visible when at least the last ``mask_k`` tokens are withheld.
 
-    Half a word says little and is likely to be rewritten, so the visible part ends with a whole word, and
+    Half a word means little and is likely to be rewritten. So the visible part ends with a whole word, and
     never inside a grapheme cluster or with white space.
     """
     text = "".join(pieces)
@@ -37,5 +37,5 @@ def mask_tail(pieces: tuple[str, ...], mask_k: int) -> int:
 
 
 def still_shown(before: str, text: str) -> int:
-    """Number of characters of ``text`` that stay visible because ``before``, shown last, begins with them."""
+    """Number of characters of ``text`` that stay visible: the words it shares with ``before``, shown last."""
     return len(text[: settled(before, text)].rstrip())

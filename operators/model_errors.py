@@ -1,7 +1,7 @@
 """Failures of a language model: recognised from its answer, counted by kind and reported once.
 
-An update whose answer is lost keeps the last good caption, and the next one is translated from there; an
-truncated answer is shown as it is.
+If an answer is lost, the last good caption stays, and the next update is translated from there. A truncated
+answer is shown as it is.
 """
 
 from collections.abc import Sequence
@@ -77,7 +77,7 @@ _SAID = {
 
 
 class ModelErrorLog:
-    """Records how each update went, and returns messages for the user; thread-safe."""
+    """Records the outcome of each update, and returns messages for the user; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -86,10 +86,11 @@ class ModelErrorLog:
         self._lost_in_a_row = 0
 
     def note(self, trouble: ErrorKind | None, why: str) -> list[str]:
-        """Record an update; ``why`` says which one, with details for a person.
+        """Record an update; ``why`` names it, with details for a person.
 
         Returns:
-            Sentences for the user: once at the first trouble of most kinds, and when the model is broken.
+            Messages for the user: at the first trouble of most kinds, when the model breaks and when it
+            answers again.
         """
         with self._lock:
             was_broken = self._lost_in_a_row >= MAX_FAILURES
@@ -109,7 +110,7 @@ class ModelErrorLog:
         return sentences
 
     def complaint(self) -> str | None:
-        """The message at the end of a run whose model is broken, that is, failed until the end."""
+        """The message at the end of a run whose model failed until the end; None otherwise."""
         with self._lock:
             count = self._lost_in_a_row
             if count == 0 or (self._answered and count < MAX_FAILURES):
@@ -118,7 +119,7 @@ class ModelErrorLog:
         return f"the model gave no answer to {updates}, whose captions stayed as they were; use another model"
 
 
-# A text of this many letters needs an answer; "uh" may rightly have none.
+# A text with this many letters needs an answer; "uh" may have none.
 _MIN_LETTERS = 8
 # Fewer letters of another script than this may be a name or a formula.
 _MIN_FOREIGN_LETTERS = 4
@@ -129,14 +130,14 @@ _LETTER = regex.compile(r"\p{L}")
 def answer_error(
     source: str, answer: str, scripts: Sequence[str], *, is_first: bool, may_wait: bool = False
 ) -> ErrorKind | None:
-    """What is wrong with an answer, as far as it shows without understanding it; None if nothing.
+    """The error that an answer shows without being understood; None if there is none.
 
     Args:
         scripts: Unicode scripts of the target language. Latin letters are always allowed, because names and
-            loan words use them. If no scripts are given, any letter is.
+            loan words use them. Without scripts all letters are allowed.
         is_first: Whether there is no answer yet to an earlier state of this text. If there is one, an empty
-            answer is wrong even for a short text: a caption that was read is not removed for it.
-        may_wait: Whether the model was trained to answer nothing while nothing is certain.
+            answer is wrong even for a short text, because it would remove a caption that was read.
+        may_wait: Whether the model was trained to give an empty answer while nothing is certain.
     """
     if not cleaned(answer):
         if is_first and may_wait:

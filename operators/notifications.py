@@ -61,48 +61,48 @@ class SoundHeard(Struct, frozen=True):
 
 
 class SoundLost(Struct, frozen=True):
-    """More sound was lost: all seconds so far while there was a device, and those without one."""
+    """More sound was lost: the total seconds so far with a device, and those without one."""
 
     lost_s: float = 0.0
     absent_s: float = 0.0
 
 
 class SourceOpened(Struct, frozen=True):
-    """A microphone or a broadcast is heard; what comes while models are loaded waits for them."""
+    """A microphone or a broadcast delivers sound; sound waits while models are loaded."""
 
 
 class SourceChanged(Struct, frozen=True):
     """A microphone or a broadcast disappeared or came back; the next sound means that it works."""
 
-    #: What happened, for the user.
+    #: Message for the user.
     sentence: str
     at_s: float
 
 
 class RecordingAt(Struct, frozen=True):
     position_s: float
-    #: Its length; infinite if the file does not say.
+    #: Its length; infinite if the file does not contain it.
     duration_s: float
 
 
 class RecordingTruncated(Struct, frozen=True):
-    """A recording ended earlier than its header says."""
+    """A recording ended earlier than its header specifies."""
 
-    #: What is missing, for the summary at the end of the run.
+    #: Names the missing part, for the summary at the end of the run.
     sentence: str
 
 
 class RecognizerChanged(Struct, frozen=True):
     """Something happened to a recogniser, on any thread; the next caption means that it works."""
 
-    #: What happened, for the user.
+    #: Message for the user.
     sentence: str
 
 
 class SpeechCut(Struct, frozen=True):
     """A recogniser's text of a segment was cut, because the model found no end."""
 
-    #: Which one, for the user.
+    #: Names the segment for the user.
     sentence: str
 
 
@@ -112,21 +112,21 @@ class SoundRecognized(Struct, frozen=True):
 
 class SpeechEnded(Struct, frozen=True):
     stream: str
-    #: Number of its sentences; each has had its final caption, or will get it.
+    #: Number of its sentences; the final captions of some may still be to come.
     sentences: int
 
 
 class PartialHeard(Struct, frozen=True):
-    """An update of a sentence came, and now waits for its caption."""
+    """An update of a sentence arrived; its caption will follow."""
 
     partial: Partial
     at_s: float
 
 
 class MessageSkipped(Struct, frozen=True):
-    """A message of the input's topic was not used, or an event of a file that is replayed."""
+    """A message of the input's topic, or an event of a replayed file, was skipped."""
 
-    #: Why not: it is no valid event, it came before, or its captions are in a language that the run has not.
+    #: Why: it is not a valid event, is a repetition, or its captions are in a language that the run lacks.
     kind: Literal["unusable", "repeated", "language"]
     #: The code of that language.
     language: str = ""
@@ -138,19 +138,19 @@ class CaptionShown(Struct, frozen=True):
 
 
 class UpdateMeasured(Struct, frozen=True):
-    """What a caption erased and how late it came: the last event of an update."""
+    """The erasure and latency of a caption: the last event of an update."""
 
     record: ErasureRecord
     at_s: float
 
 
 class OutputChanged(Struct, frozen=True):
-    """An output of the run cannot be written, or an address takes captions again."""
+    """An output of the run cannot be written, or an address accepts captions again."""
 
     path: str
-    #: What happened, for the user.
+    #: Message for the user.
     sentence: str
-    #: Whether it lacks something that it should have.
+    #: Whether the output is incomplete.
     is_late: bool
 
 

@@ -1,4 +1,4 @@
-"""Parts that are found, not listed: in modules of surtitle, and in other packages."""
+"""Discovery of parts: in modules of surtitle, and in other packages by entry points."""
 
 import pkgutil
 from collections.abc import Iterator, Mapping
@@ -11,12 +11,12 @@ from typing_extensions import override
 
 from operators.errors import UsageError
 
-# Reading what all packages offer takes some milliseconds.
+# Reading the entry points of all packages takes some milliseconds.
 _installed = cache(entry_points)
 
 
 class Part(Protocol):
-    """What settings and options name."""
+    """Anything that settings and options select by name."""
 
     @property
     def name(self) -> str: ...
@@ -28,8 +28,8 @@ P = TypeVar("P", bound=Part)
 class Parts(Mapping[str, P], Generic[P]):
     """All parts of a kind by name: the usual one first, then surtitle's own by module, then others.
 
-    A part is a value in a module of ``package``, or what an entry point of ``group`` names. These modules are
-    imported with the settings, so they import what a part runs with when it runs.
+    A part is a value in a module of ``package``, or the object of an entry point of ``group``. These modules
+    are imported with the settings, so they import the dependencies of a part only when it runs.
     """
 
     def __init__(self, kind: type[P], *, what: str, package: str, group: str, usual: str = "") -> None:
@@ -54,7 +54,7 @@ class Parts(Mapping[str, P], Generic[P]):
         found: dict[str, P] = {}
         for part in (*self._own(), *map(self._loaded, _installed().select(group=self._group))):
             if found.setdefault(part.name, part) is not part:
-                raise UsageError(f"two packages bring {self._what} {part.name}; remove one of them")
+                raise UsageError(f"two packages provide {self._what} {part.name}; remove one of them")
         return dict(sorted(found.items(), key=lambda one: one[0] != self._usual))
 
     def _own(self) -> Iterator[P]:

@@ -1,6 +1,6 @@
-"""Words of captions that are replaced or masked: those of a glossary, whose translations replace them.
+"""Replaces or masks words in captions by means of a glossary.
 
-What grows still only grows: what may be the beginning of a longer term waits for the next word.
+A caption that only grew still only grows: a possible beginning of a longer term waits for the next word.
 """
 
 import re
@@ -16,7 +16,7 @@ MASKED = "*"
 
 
 def replaced(words: Glossary, caption: Caption) -> Caption:
-    """The caption with these words replaced, in what was said and in its translation."""
+    """The caption with these words replaced, in its source and in its translation."""
 
     def certain(text: str) -> str:
         return text if caption.is_final else text[: words.settled(text)].rstrip()

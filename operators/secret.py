@@ -1,4 +1,4 @@
-"""Secrets in settings: a type that nothing prints or writes, and msgspec's hooks for it."""
+"""Secrets in settings: a type that is never printed or written, and msgspec's hooks for it."""
 
 import re
 from collections.abc import Callable
@@ -37,7 +37,7 @@ class Secret:
 def sendable(text: str, where: str) -> Secret:
     """A secret that can be the value of a header.
 
-    Raises `UsageError` for another text, without showing it; ``where`` is the setting that holds it.
+    Otherwise raises `UsageError`, without showing the text; ``where`` is the setting that holds it.
     """
     if not _SENDABLE.fullmatch(text):
         raise UsageError(
@@ -56,17 +56,17 @@ def to_plain(
             return hidden
         raise NotImplementedError(f"settings cannot be written as {type(value).__name__}")
 
-    def told(value: Any) -> Any:
+    def plain_value(value: Any) -> Any:
         match value:
             case str():
                 return address(value) if is_address(value) else value
             case dict():
-                return {key: told(one) for key, one in value.items()}
+                return {key: plain_value(one) for key, one in value.items()}
             case list() | tuple():
-                return type(value)(map(told, value))
+                return type(value)(map(plain_value, value))
         return value
 
-    plain: dict[str, Any] = told(msgspec.to_builtins(settings, enc_hook=encode))
+    plain: dict[str, Any] = plain_value(msgspec.to_builtins(settings, enc_hook=encode))
     return plain
 
 

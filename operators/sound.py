@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 
-# The channels cancel each other if their mean has less than this share of the power that it would have if
-# they were independent: one is the other one inverted, as with a wrongly soldered cable.
+# Independent channels give their mean a certain power. With less than this share of it the channels cancel
+# each other: one is the other one inverted, as with a wrongly soldered cable.
 _CANCELLED = 0.1
-# A channel is as loud as the loudest one from this share of its power on. Otherwise the choice between two
-# inverted channels would change with every block.
+# A channel with at least this share of the greatest power counts as equally loud. Otherwise the choice
+# between two inverted channels would change with every block.
 _AS_LOUD = 0.8
 
 

@@ -1,4 +1,4 @@
-"""Who speaks, as viewers read it, and the names that people give to voices while a run goes on."""
+"""Names of speakers: as viewers read them, and as people assign them to voices during a run."""
 
 import unicodedata
 from threading import Lock
@@ -16,9 +16,9 @@ _LRM, _RLM = "\u200e", "\u200f"
 
 
 def shown_name(speaker: Speaker, language: Language) -> str:
-    """The name of a speaker, on one line; of a voice without one, *Speaker 1* in the viewer's language.
+    """The name of a speaker on one line; *Speaker 1* in the viewer's language for a voice without a name.
 
-    Empty if nobody is known.
+    Empty if the speaker is unknown.
     """
     if not speaker or not speaker.isdecimal():
         return cleaned(speaker or "")
@@ -28,9 +28,10 @@ def shown_name(speaker: Speaker, language: Language) -> str:
 
 
 def introduced(name: str, text: str, language: Language) -> str:
-    """A text with who says it before it, as ``Anna: Good morning.`` in the language of the text.
+    """A text preceded by its speaker, as ``Anna: Good morning.``, in the style of the text's language.
 
-    A line takes its direction from its first letter, so that a mark goes before a name of the other one.
+    A line takes its direction from its first letter. So a direction mark precedes a name that is written in
+    the other direction.
     """
     colon = "\u00a0: " if language.base == "fr" else ": " if language.script.joint else "："
     is_rtl = _RIGHT_TO_LEFT.match(name) is not None
@@ -39,31 +40,31 @@ def introduced(name: str, text: str, language: Language) -> str:
 
 
 class Turns:
-    """Finds where another one begins to speak, among the finals of any streams.
+    """Detects changes of the speaker among the finals of any streams.
 
     Args:
-        last: Who spoke last in an earlier run; empty if nobody is known.
+        last: The last speaker of an earlier run; empty if unknown.
     """
 
     def __init__(self, last: str = "") -> None:
-        #: Who spoke last. The number of a voice is one of its stream; people with one name are one.
+        #: The last speaker. Numbers of voices are per stream; names are compared across streams.
         self.last = last
 
     def begins(self, final: SegmentEvent) -> bool:
-        """Whether another one speaks than before; a speaker who is not known changes nothing."""
+        """Whether the speaker has changed; an unknown speaker changes nothing."""
         speaker, before = final.speaker or "", self.last
         self.last = f"{final.stream}/{speaker}" if speaker.isdecimal() else cleaned(speaker) or before
         return self.last != before
 
 
-#: Characters of a name that is typed.
+#: Maximum characters of a name that is typed.
 MAX_NAME = 50
-# Names of a stream that wait; where nothing takes them, the oldest go.
+# Maximum names of a stream that wait; if nothing takes them, the oldest are dropped.
 _MAX_WAITING = 1000
 
 
 def checked_name(typed: str) -> str:
-    """The name that somebody typed for a voice, trimmed. Raises `UsageError` for one that is none."""
+    """The name that somebody typed for a voice, trimmed. Raises `UsageError` if it is invalid."""
     if any(unicodedata.category(char) in ("Cc", "Cs") for char in typed.strip()):
         raise UsageError("this name has control characters; leave them out")
     name = cleaned(typed)
@@ -84,7 +85,7 @@ class Namings:
         self._waiting: dict[str, dict[str, str]] = {}
 
     def name(self, stream: str, speaker: str, name: str) -> None:
-        """Call a ``speaker`` of a stream by this name from now on; two with one name are one voice."""
+        """Name a ``speaker`` of a stream from now on; two speakers with the same name are one voice."""
         with self._lock:
             waiting = self._waiting.setdefault(stream, {})
             waiting[speaker] = name

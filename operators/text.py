@@ -1,4 +1,4 @@
-"""Text: what is safe to show of it, its width, lines, columns and bytes, and the common prefix of two.
+"""Text: removal of unsafe characters, width, line breaks, columns and bytes, and common prefixes.
 
 Broadcast practice: at most 42 columns per line, 30 for Chinese and Japanese, whose characters take two
 columns each; `operators.languages` has the number for each language.
@@ -25,8 +25,8 @@ _INSTRUCTION = regex.compile(
 )
 # Marks that pile up on one character until they cover the lines around it; no language needs that many.
 _PILE = regex.compile(r"([\p{M}\u200c\u200d]{10})[\p{M}\u200c\u200d]++")
-# The letters of flags, two to a flag. Which two belong together depends on the start of their row, and
-# finding all characters of a row takes quadratic time.
+# The letters of flags, two to a flag. How they pair depends on the start of their row, and finding all
+# characters of a row takes quadratic time.
 _FLAGS = regex.compile(r"([\U0001f1e6-\U0001f1ff]{32})[\U0001f1e6-\U0001f1ff]++")
 # All white space except no-break spaces, and everything that controls a terminal.
 _SPACE = regex.compile(r"(?:[^\S\u00a0\u2007\u202f]|\p{Cc}|\p{Zl}|\p{Zp})+")
@@ -34,7 +34,7 @@ _SPACE = regex.compile(r"(?:[^\S\u00a0\u2007\u202f]|\p{Cc}|\p{Zl}|\p{Zp})+")
 _OPENING = r"[「『（【〈《〔［｛“‘]"
 _CLOSING = r"[、。，．！？；：・」』）】〉》〕］｝”’…ー々ぁぃぅぇぉっゃゅょァィゥェォッャュョ]"
 _IDEOGRAPH = r"(?!\p{M})[\p{Han}\p{Hiragana}\p{Katakana}\u3000-\u303f\uff01-\uff60]"
-# What stays on one line: an ideograph with its attached punctuation, or a word of other letters.
+# Text that stays on one line: an ideograph with its attached punctuation, or a word of other letters.
 _PIECE = regex.compile(
     rf"{_OPENING}{{0,3}}{_IDEOGRAPH}[\p{{M}}\u200d]*+{_CLOSING}{{0,3}}+|(?:(?!{_IDEOGRAPH}).)++|.",
     regex.DOTALL,
@@ -44,10 +44,10 @@ _PIECE = regex.compile(
 CLUSTER = regex.compile(r"\p{RI}{2}[\p{M}\p{Grapheme_Extend}\p{Emoji_Modifier}\u200d]*+|\X")
 # Where a word may end (Unicode word boundaries, UAX 29); in scripts without spaces, after each ideograph.
 _BOUNDARY = regex.compile(r"(?w)\b")
-# Half a flag. To find a boundary next to one, the regex scans the whole row of them. So they are replaced by
-# an ideograph, which stands alone; `word_end` makes sure that flags are not cut in two.
+# Half a flag. To find a boundary next to one, the regex scans the whole row of them. So each is replaced by
+# an ideograph, which is a word of its own; `word_end` makes sure that flags are not cut in two.
 _FLAG_LETTER = regex.compile(r"\p{RI}")
-# Number of characters before and after a position in which the end of a word is looked for.
+# The end of a word is searched within this many characters before and after a position.
 _MAX_DISTANCE = 200
 # Some characters can be joined endlessly: the widths of longer clusters are not cached.
 _MAX_CACHED_CLUSTER = 32
@@ -61,7 +61,7 @@ class Piece(NamedTuple):
 
 
 def cleaned(text: str) -> str:
-    """The text on one line, without anything that a terminal would obey instead of showing.
+    """The text on one line, without anything that a terminal would execute instead of showing.
 
     Escape sequences, control characters, bidi overrides, lone surrogates and piles of combining marks are
     removed; white space becomes one space. The rest can be laid out in linear time.
@@ -153,7 +153,7 @@ def common_prefix(left: Sequence[object], right: Sequence[object]) -> int:
 
 def word_end(text: str, last: int) -> int:
     """The last position up to ``last`` where a word ends or begins; never inside a grapheme cluster."""
-    # It is near, but the text may be long.
+    # Search only nearby, because the text may be long.
     begin = max(0, last - _MAX_DISTANCE)
     near = text[begin : last + _MAX_DISTANCE]
     words = {begin + boundary.start() for boundary in _BOUNDARY.finditer(_FLAG_LETTER.sub("字", near))}
@@ -180,5 +180,5 @@ def _bytes_of_letters() -> dict[str, int]:
     return {chr(one): one for one in printable} | {chr(256 + at): one for at, one in enumerate(others)}
 
 
-#: The byte for each letter of GPT-2's alphabet, in which byte pairs are written (Radford et al. 2019).
+#: The byte for each letter of GPT-2's alphabet, in which byte-level BPE is written (Radford et al. 2019).
 BYTE_OF_LETTER = _bytes_of_letters()

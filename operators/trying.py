@@ -1,4 +1,4 @@
-"""Tries in a process of its own what may end the process: a library exits, or worse, for a wrong file."""
+"""Runs a function in a separate process, because some libraries exit or crash on an invalid file."""
 
 import os
 import re
@@ -9,11 +9,11 @@ from operators.text import cleaned
 
 
 class FailedTrialError(Exception):
-    """The trial has failed; the message is what was said last."""
+    """The trial has failed; the message is the last line that the process printed."""
 
 
 def tried(function: str, *arguments: object) -> int:
-    """The number that ``package.module:function`` prints in another process, which has the arguments.
+    """The number that ``package.module:function`` prints in another process, given the arguments.
 
     Raises `FailedTrialError` if it prints none.
     """
@@ -28,6 +28,6 @@ def tried(function: str, *arguments: object) -> int:
         return int(done.stdout)
     except ValueError:
         said = cleaned(done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2])
-        # Behind the place in the library's source.
+        # Remove the place in the library's source, or the name of the exception.
         said = re.sub(r"^\S+:\d+ |^\w*Error: ", "", said)[:200]
         raise FailedTrialError(said or "it ends the program") from None

@@ -1,6 +1,6 @@
 """Acceptance rules: how many tokens of a proposed block are accepted, given the model's distributions.
 
-To add a rule, write its class and name it in `RULES`. At the end are the defaults: which rules suit a model.
+To add a rule, write its class and name it in `RULES`. The defaults for each kind of model are at the end.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,13 +15,13 @@ from operators.decoding.forward import Logits
 
 
 class Acceptance(Protocol):
-    """The rule of verification."""
+    """A rule that verifies proposed tokens."""
 
     #: Whether only the model's own choice is accepted.
     is_exact: bool = False
 
     def accepts(self, row: Logits, best: int, proposed: int) -> bool:
-        """Whether ``proposed`` is accepted where the model's most likely token is ``best``, a different one.
+        """Whether ``proposed`` is accepted although the model's most likely token is ``best``.
 
         ``row`` has shape (vocabulary,).
         """
@@ -30,8 +30,8 @@ class Acceptance(Protocol):
     def accepted_length(self, rows: Logits, choices: Sequence[int], proposed: Sequence[int]) -> int:
         """How many of the first ``proposed`` tokens are accepted: those before the first rejected one.
 
-        ``rows`` has shape (positions, vocabulary); the first row judges the first proposed token.
-        ``choices`` are the most likely tokens of the rows. There is at least one for each proposed token.
+        ``rows`` has shape (positions, vocabulary); the first row verifies the first proposed token.
+        ``choices`` are the most likely tokens of the rows. There is at least one row per proposed token.
         """
         place = 0
         while place < len(proposed) and (
@@ -59,19 +59,19 @@ class TopAcceptance(Acceptance):
 EXACT = TopAcceptance(1)
 
 
-#: Rows of the model's output matrix, which are the embeddings of the tokens that it says: (tokens, width).
+#: Gives the output embeddings of tokens, which are rows of the model's output matrix: (tokens, width).
 Embeddings = Callable[[Sequence[int]], NDArray[np.float32]]
 
 
 class DistanceAcceptance(Acceptance):
     """Acceptance within a distance of the best token in the output space (Stern et al. 2018, section 5.2).
 
-    Theirs is between intensities of pixels, d(y, best) <= epsilon. Between words it is the cosine distance of
-    their output embeddings: 0 for the same direction, 1 for no relation.
+    The paper compares intensities of pixels: d(y, best) <= epsilon. This rule compares tokens by the cosine
+    distance of their output embeddings: 0 for the same direction, 1 for no relation.
     """
 
     def __init__(self, epsilon: float, embeddings: Embeddings | None = None) -> None:
-        """``embeddings`` may lack as long as nothing is judged; an ``epsilon`` of 0 is exact."""
+        """``embeddings`` are needed only when a token is verified; an ``epsilon`` of 0 is exact."""
         if not 0.0 <= epsilon <= 2.0:
             raise ValueError(f"{epsilon:g} is not between 0 and 2")
         self._epsilon, self._embeddings = epsilon, embeddings
@@ -81,7 +81,7 @@ class DistanceAcceptance(Acceptance):
     def accepts(self, row: Logits, best: int, proposed: int) -> bool:
         if self.is_exact:
             return False
-        assert self._embeddings is not None, "a rule that judges knows the embeddings"
+        assert self._embeddings is not None, "verification by distance needs the embeddings"
         one, other = self._embeddings([best, proposed])
         size = float(np.linalg.norm(one) * np.linalg.norm(other))
         return size > 0.0 and 1.0 - float(one @ other) / size <= self._epsilon
@@ -90,7 +90,7 @@ class DistanceAcceptance(Acceptance):
 class MarginAcceptance(Acceptance):
     """Acceptance within a difference of probabilities; our own rule.
 
-    A token is accepted if p_best - p_proposed <= margin, which is from 0, exact, to 1, which accepts all.
+    A token is accepted if p_best - p_proposed <= margin. A margin of 0 is exact, and 1 accepts all tokens.
     """
 
     def __init__(self, margin: float) -> None:
@@ -129,11 +129,11 @@ class BiasedAcceptance(MarginAcceptance):
 class UtilityAcceptance(Acceptance):
     """Cuts a draft where the gain is worth the erasure; our own rule, see docs/decoding.md.
 
-    Cutting a draft of n tokens at place i erases n - i of them, and gains what they lose against the model's
-    own choices: log p_best - log p_draft, summed from i on. The draft is cut where the gain exceeds the price
-    of the erasure (``price`` nats a token) by most, and nowhere if it never does. So a doubtful word at the
-    end of a caption is corrected at once, an earlier one only for a clear gain, and several small doubts add
-    up. Unlike rules for single tokens, this one looks at the whole draft before it decides.
+    Cutting a draft of n tokens at place i erases n - i of them. The gain is their shortfall against the
+    model's own choices: log p_best - log p_draft, summed from i on. The draft is cut where the gain exceeds
+    the price of the erasure (``price`` nats per token) by most, and nowhere if it never does. So a doubtful
+    word at the end of a caption is corrected at once, an earlier one only for a clear gain, and several small
+    doubts add up. Unlike rules for single tokens, this one evaluates the whole draft before it decides.
     """
 
     def __init__(self, price: float) -> None:
@@ -164,16 +164,16 @@ class UtilityAcceptance(Acceptance):
 
 
 class MinimumBlock(Acceptance):
-    """Accepts the first tokens of a block whatever the model says (Stern et al., 5.3).
+    """Accepts the first tokens of a block whatever the model's logits are (Stern et al., 5.3).
 
-    Their block includes the model's own next token, which is always accepted: a block of at least ``size``
-    takes ``size`` - 1 proposed tokens without a check.
+    The block of the paper includes the model's own next token, which is always accepted. So a block of at
+    least ``size`` takes ``size`` - 1 proposed tokens without a check.
     """
 
     def __init__(self, rule: Acceptance, size: int) -> None:
         """A ``size`` of 1 does not change ``rule``."""
         if size < 1:
-            raise ValueError(f"a block of {size} tokens is none")
+            raise ValueError(f"a block cannot have {size} tokens")
         self._rule = rule
         self._unseen = size - 1
         self.is_exact = rule.is_exact and size == 1
@@ -188,8 +188,8 @@ class MinimumBlock(Acceptance):
         return unseen + self._rule.accepted_length(rows[unseen:], choices[unseen:], proposed[unseen:])
 
 
-#: What makes a rule, by the names in ``translate.accept`` and ``translate.proposal_accept``, where N is a
-#: number; ``bias`` takes that of ``translate.bias``.
+#: The constructors of rules, by their names in ``translate.accept`` and ``translate.proposal_accept``. N is a
+#: number; the rule ``bias`` takes the number from ``translate.bias``.
 RULES: Mapping[str, Callable[[float], Acceptance]] = {
     "bias": BiasedAcceptance,
     "bias-N": BiasedAcceptance,
@@ -215,25 +215,25 @@ def acceptance(name: str, bias: float | None = None, embeddings: Embeddings | No
     try:
         return make(float(number) if dash else bias or 0.0)
     except ValueError as error:
-        raise ValueError(f"accept: the rule {name!r} cannot be: {error}") from None
+        raise ValueError(f"accept: the rule {name!r} is not possible: {error}") from None
 
 
 #: Beta of the paper (Zeng et al., section 4).
 BIAS = 0.2
-#: The rule for models trained on unfinished text: its captions are better than the bias's at about the same
-#: erasure or less. Higher prices erase even less, but keep drafts that lack a sentence's end
+#: The rule for models trained on unfinished text: its captions are better than those of the bias rule, at the
+#: same erasure or less. Higher prices erase even less, but keep drafts without a sentence's end
 #: (docs/decoding.md).
 UTILITY = "utility-0.6"
-#: Draft tokens that a final with less bias verifies first; see the cost model in docs/decoding.md.
+#: Number of draft tokens that a final with less bias verifies first; see the cost model in docs/decoding.md.
 FINAL_BLOCK = 7
 
 
 class Rules(NamedTuple):
-    """The acceptance rules for draft tokens, by their names; a bias is None where the rule is another one."""
+    """The acceptance rules for draft tokens, by their names; a bias is None unless the rule is ``bias``."""
 
     accept: str
     bias: float | None
-    #: The same for the last update of a segment.
+    #: Rule and bias for the last update of a segment.
     final_accept: str
     final_bias: float | None
 
@@ -248,14 +248,14 @@ class Rules(NamedTuple):
 
     @property
     def drops_bias(self) -> bool:
-        """Whether the last update has less bias: then little of a draft that was made with it is accepted."""
+        """Whether the last update has less bias: then little of a draft made with more bias is accepted."""
         return self.final_bias is not None and self.bias is not None and self.final_bias < self.bias
 
 
 def suited_rules(accept: str, bias: float | None, final_bias: float | None, knows_unfinished: bool) -> Rules:
     """The rules that the settings give; where they leave them open, those that suit the model.
 
-    ``knows_unfinished`` says whether it was trained on unfinished text.
+    ``knows_unfinished``: whether the model was trained on unfinished text.
     """
     if accept == "auto":
         is_open = bias is None and final_bias is None
@@ -263,8 +263,8 @@ def suited_rules(accept: str, bias: float | None, final_bias: float | None, know
     if accept != "bias":
         return Rules(accept, None, accept, None)
     bias = BIAS if bias is None else bias
-    # The drafts of other models hold guesses that a bias would preserve in the final, but a final without any
-    # leaning is a translation from scratch. Without a bias nothing leans.
+    # The drafts of other models hold guesses that a bias would preserve in the final. But a final that does
+    # not favour the draft at all is a translation from scratch. A bias of 0 applies to the final too.
     if final_bias is None and bias > 0.0 and not knows_unfinished:
         return Rules(accept, bias, UTILITY, None)
     return Rules(accept, bias, accept, bias if final_bias is None else final_bias)

@@ -1,9 +1,9 @@
-"""A method whose model is changed by rules: before the method sees a row of logits, the rules change it.
+"""Logits rules: they change each row of logits before a decoding method receives it.
 
-A rule looks only at the output before a row. To every decoding method this is simply another model: one pass
-still verifies a whole draft, with any rule of acceptance, and with an exact one the output does not depend on
-the draft. Rules for all models are here: finals that are not empty and end their sentence, and figures that
-end.
+A rule depends only on the output before a row. To every decoding method the result is simply another model:
+one pass still verifies a whole draft with any acceptance rule, and with an exact one the output does not
+depend on the draft. The rules for all models are here: finals are not empty and end their sentence, and
+figures end.
 """
 
 from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ RowRule = Callable[[Logits, tuple[int, ...]], None]
 
 
 def adjusted(method: Method, task: Task, *rules: RowRule) -> Method:
-    """The method on the same task, with ``rules`` applied in turn to each row behind the prompt."""
+    """The method for this task, with ``rules`` applied in turn to each row after the prompt."""
 
     def change(request: Request, logits: Logits) -> None:
         # The draft model only proposes.
@@ -46,7 +46,7 @@ def adjusted(method: Method, task: Task, *rules: RowRule) -> Method:
 
 
 def outputs(request: ModelRequest, first: int) -> Iterator[tuple[int, ...] | None]:
-    """The output before each row of a request, which begins at position ``first``; None inside the prompt."""
+    """The output before each row of a request; None inside the prompt. The output begins at ``first``."""
     tokens = tuple(request.tokens)
     if isinstance(request, BeamForward):
         yield from ((*tokens[first:], *path) for path in request.paths)
@@ -60,7 +60,7 @@ def outputs(request: ModelRequest, first: int) -> Iterator[tuple[int, ...] | Non
 
 
 def forbid(row: Logits, is_forbidden: Callable[[int], bool]) -> None:
-    """Let no forbidden token be the most probable one of a row; only those that would be are looked at."""
+    """Rule out forbidden tokens until the most probable one of a row is allowed; others are not checked."""
     while np.isfinite(row[best := int(row.argmax())]) and is_forbidden(best):
         row[best] = -np.inf
 
@@ -68,11 +68,11 @@ def forbid(row: Logits, is_forbidden: Callable[[int], bool]) -> None:
 def nonempty(task: Task) -> RowRule:
     """No token ends the output while it is blank.
 
-    A model trained to answer nothing while nothing is certain may take a short complete sentence ("Ever
+    A model trained to give an empty answer while nothing is certain may take a short complete sentence ("Ever
     tried.") for an unfinished one. Here the segment is known to have ended.
 
-    In some vocabularies the space before the first word is a token of its own. Where the model wants to end
-    the output, or has output a space already, another space would only delay the end, so it is forbidden too.
+    In some vocabularies the space before the first word is a token of its own. If the model would end the
+    output, or has output a space already, another space would only delay the end, so it is forbidden too.
     """
 
     def is_space(token: int) -> bool:
@@ -87,9 +87,9 @@ def nonempty(task: Task) -> RowRule:
     return forbid_nothing
 
 
-# The end of a sentence, and of what may enclose it; searched from the end, which takes linear time.
+# A sentence mark and any punctuation after it; searched from the end, which takes linear time.
 _ENDED = regex.compile(rf"(?r)[{SENTENCE_MARKS}]\p{{P}}*\s*\Z")
-#: An answer with this many tokens for each of the source's may end as it likes: more would be invented.
+#: An answer with this many tokens per source token may end anywhere, because more would be invented.
 _FULL_LENGTH = 2
 
 
@@ -99,10 +99,10 @@ def lacks_end(answer: str, text: str) -> bool:
 
 
 def whole(task: Task, text: str) -> RowRule:
-    """The output has no end before that of the sentence, if the source ``text`` has one.
+    """The output does not end before its sentence does, if the source ``text`` ends a sentence.
 
-    A model that was trained to withhold what is not certain also withholds the end of a complete sentence
-    that looks unfinished: "Which obtained at that time." Nothing would ever add it.
+    A model trained to withhold uncertain words also withholds the end of a complete sentence that looks
+    unfinished: "Which obtained at that time." No later update would add it.
     """
     most = _FULL_LENGTH * len(task.source) if _ENDED.search(text) else 0
 
@@ -121,7 +121,7 @@ _MARK = regex.compile(r"[\p{P}\p{Zs}]")
 # At least nine digits that repeat one to four of them; twelve are enough to tell.
 _REPEATED = regex.compile(r"(?=\d{9})(\d{1,4}?)\1{2,}$")
 _REPEATED_DIGITS = 12
-#: Digits of a figure that the source may give in words, such as two hundred trillion.
+#: Maximum digits of a figure that the source may spell in words, such as two hundred trillion.
 _IN_WORDS = 15
 
 
@@ -129,8 +129,8 @@ def ending_figures(task: Task, text: str) -> RowRule:
     """Figures of the output end; the source is ``text``.
 
     A small model that spells them digit by digit loses count: after a few equal groups, as in 1,000,000,000,
-    one more is the likeliest, without end. A figure that repeats itself and has as many digits as the longest
-    one of the source gets no further digit, and the sentence goes on.
+    another group is always the likeliest. So a figure that repeats itself and has as many digits as the
+    longest one of the source gets no further digit, and the sentence continues.
     """
     longest = max(map(len, _figures(text)), default=0)
     most = longest if longest >= 9 else _IN_WORDS
@@ -140,7 +140,7 @@ def ending_figures(task: Task, text: str) -> RowRule:
             return
         figures = _figures(spelled(output, task.piece))
         is_long = [len(figure) >= most for figure in figures]
-        # A model that begins another one is lost; its answer is cut like any repetition.
+        # A model that begins another long figure is lost; its answer is cut like any repetition.
         if is_long.count(True) == 1 and is_long[-1] and _REPEATED.search(figures[-1][-_REPEATED_DIGITS:]):
             forbid(row, lambda token: _has_digit(spelled([token], task.piece)))
 

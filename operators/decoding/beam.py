@@ -1,9 +1,9 @@
 """Beam search: the most probable of several continuations, where a greedy decoder chooses token by token.
 
-A small model often chooses a word that leaves it no good way on. A beam search evaluates a token of each of
-the most probable beginnings in one pass (docs/decoding.md). Where the model has no doubt, one is followed:
-those far behind are dropped (a threshold, Freitag and Al-Onaizan 2017), and so are those that have come to
-the same words as a better one (recombination, Zhang et al. 2018), which would stay beside it to the end.
+A small model often chooses a word that has no good continuation. A beam search evaluates the next token of
+the most probable hypotheses in one pass (docs/decoding.md). Hypotheses far behind the best are dropped
+(threshold pruning, Freitag and Al-Onaizan 2017), so a certain model follows only one. A hypothesis that ends
+in the same tokens as a better one is dropped too (recombination, Zhang et al. 2018).
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from operators.decoding.forward import BeamForward, Logits, Task, best_tokens
 
-#: A hypothesis is dropped where it is so many nats less probable than the best one, or ends in the same
-#: tokens, this many, as a better one (docs/tried.md#decoding).
+#: A hypothesis is dropped if it is ``_BEHIND`` nats less probable than the best one, or if its last ``_SAME``
+#: tokens are those of a better one (docs/tried.md#decoding).
 _BEHIND, _SAME = 1.0, 2
 
 
@@ -27,7 +27,7 @@ class _Hypothesis(NamedTuple):
 
     @property
     def mean(self) -> float:
-        """The score of a token: without it the shortest would win (Wu et al. 2016, section 7)."""
+        """The mean score per token: by the sum the shortest would win (Wu et al. 2016, section 7)."""
         return self.score / (len(self.tokens) + self.has_ended)
 
 
@@ -41,15 +41,15 @@ def search(
     """Search the most probable continuation of ``output``, without its stop token.
 
     Args:
-        task: Names the prompt, the stop tokens and the maximum length.
-        output: What is known of the answer.
-        row: The logits after it, shape (vocabulary,).
+        task: Contains the prompt, the stop tokens and the maximum length.
+        output: The known tokens of the answer.
+        row: The logits after them, shape (vocabulary,).
         width: Maximum number of hypotheses.
         is_lost: Whether an output has to be given up, such as one that repeats itself.
 
     Returns:
-        The best one that ended. None if none did within the limit, or if the session cannot hold so many:
-        then decode greedily, because a search repeats itself sooner.
+        The best hypothesis that ended. None if none ended within the limit, or if the session cannot hold so
+        many: then decode greedily, because a search repeats itself sooner.
     """
     known, best = [*task.prompt, *output], _Hypothesis((), -np.inf, has_ended=True)
     live, rows = [_Hypothesis((), 0.0)], row[np.newaxis]
@@ -69,10 +69,10 @@ def search(
 
 
 def _longer(live: Sequence[_Hypothesis], rows: Logits, width: int, task: Task) -> list[_Hypothesis]:
-    """The best hypotheses that go on, ``width`` at most, and those that end.
+    """The best hypotheses that continue, ``width`` at most, and those that end.
 
-    One ends only where that is the most probable: rules that forbid an end look no further
-    (`operators.decoding.adjustment`), and an early end with few good tokens would often have the best mean.
+    A hypothesis ends only where a stop token is the most probable one. Rules that forbid an end check no
+    further (`operators.decoding.adjustment`), and an early end after few tokens often has the best mean.
     """
     longer: list[_Hypothesis] = []
     ended: list[_Hypothesis] = []
@@ -97,7 +97,7 @@ def _promising(hypotheses: Sequence[_Hypothesis]) -> list[_Hypothesis]:
 
 
 def log_probabilities(rows: Logits) -> NDArray[np.float32]:
-    """Those of all tokens in each row, in nats."""
+    """The log-probabilities of all tokens in each row, in nats."""
     best = rows[np.arange(len(rows)), best_tokens(rows)][:, np.newaxis]
     above = rows - best
     logs: NDArray[np.float32] = above - np.log(np.exp(above).sum(axis=1, keepdims=True))

@@ -1,7 +1,7 @@
 """Decoding with one draft per pass (blockwise parallel decoding, Stern et al. 2018), from any drafter.
 
 Each pass verifies the draft after the model's own last token and, with its last rows, predicts the next
-tokens: their merged predict-and-verify (section 4). Without drafts this is greedy decoding.
+tokens: the paper's combined prediction and verification (section 4). Without drafts this is greedy decoding.
 """
 
 from collections.abc import Sequence
@@ -30,18 +30,17 @@ def decode(task: Task, drafter: Drafter, known: Sequence[int] = (), beam: int = 
     """Decode after the tokens ``known``, which are accepted without a check, with drafts of ``drafter``.
 
     With a ``beam`` of more than one, new tokens (after the first rejected one, or without a draft) come from
-    a beam search of that width, where the session can hold as many continuations.
+    a beam search of that width, if the session can hold as many continuations.
 
-    If all drafts are accepted exactly, the result is that of greedy decoding, whatever is drafted, in no
-    more passes: each pass adds at least the model's own next token. Unless the task says otherwise, an output
-    that starts to repeat itself endlessly is cut there, even inside ``known``. Where a search finds nothing
-    but the last phrase of the accepted tokens once more, decoding stops, and `DecodingResult.doubted` is its
-    place.
+    If all drafts use exact acceptance, the result is that of greedy decoding, whatever is drafted. It takes
+    no more passes, because each pass adds at least the model's own next token. Unless the task allows it, an
+    output that starts to repeat itself endlessly is cut there, even inside ``known``. If a search finds only
+    the last phrase of the accepted tokens again, decoding stops, and `DecodingResult.doubted` is its place.
     """
     growing = _GrowingOutput(task, known)
     while not growing.ended:
         draft = (yield from drafter.draft(growing.output)) or Draft()
-        # A draft contains no stop token: the row before it says whether the output ends there.
+        # A draft contains no stop token, because the row before it decides whether the output ends there.
         draft = draft.within(task.limit - len(growing.output), task.stop)
         rows = yield draft.request(task, growing.output)
         verified = draft.verified(len(growing.output), rows)
@@ -74,15 +73,15 @@ class _GrowingOutput:
         self._origins = [Origin.COMMITTED] * len(known)
         self._limit = task.limit
         self._piece = task.piece
-        # As long as the source, figures may well be those of the source.
+        # Figures up to the length of the source may come from the source.
         self._figure_tokens = max(FIGURE_TOKENS, len(task.source))
         self._source = task.source
         self._may_repeat = task.may_repeat
         self._cut: ErrorKind | None = None
         self._proposed = 0
-        # Tokens that have been searched for a repetition.
+        # Number of tokens that have been searched for a repetition.
         self._checked = 0
-        #: Where the phrase of accepted tokens begins that the last lost hypothesis said again.
+        #: Start of the phrase of accepted tokens that the last lost hypothesis repeated.
         self.doubted: int | None = None
 
     def take(self, verified: Verified) -> None:
@@ -99,7 +98,7 @@ class _GrowingOutput:
         self._origins += origins
         kept = self._repetition(TIMES)
         if kept is not None and (spoken := self._source_repeats) >= TIMES:
-            # A phrase may be repeated as often as the speaker repeats one, and two times more.
+            # A phrase may be repeated twice more than the speaker repeats one.
             kept = self._repetition(spoken + 2)
         self._checked = len(self.output)
         if kept is not None:
@@ -117,9 +116,9 @@ class _GrowingOutput:
     def is_lost(self, output: Sequence[int]) -> bool:
         """Whether an output begins to repeat itself with its last token.
 
-        A search prefers loops: a phrase gets more probable with each repetition (Xu et al. 2022). So the
-        search gives up where a long phrase comes twice in a row; it has other hypotheses, and a greedy
-        decoder to fall back on. If the phrase begins in accepted tokens, its place is kept in ``doubted``.
+        A search prefers loops: a phrase gets more probable with each repetition (Xu et al. 2022). So a search
+        drops a hypothesis when a long phrase comes twice in a row: it has others, and can fall back on greedy
+        decoding. If the phrase begins in accepted tokens, its place is kept in ``doubted``.
         """
         if self._may_repeat:
             return False

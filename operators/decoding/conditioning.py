@@ -1,11 +1,11 @@
-"""How a source is given to the model: cut into windows; unfinished, only its likely part, closed.
+"""Preparation of a source for the model: cut into windows; if unfinished, only its likely part, closed.
 
-A recogniser may close a sentence that is not over, and guesses its last word; the next update revises both.
-But a model that gets a text without an end invents one, and another one at each update. If the text ends with
-a full stop, the model translates only what is there. That of the answer is not shown.
+A recogniser may close an unfinished sentence, and guesses its last word; the next update revises both. But a
+model that gets a text without an end invents one, and a different one at each update. If the text ends with a
+full stop, the model translates only the given words. The full stop of the answer is not shown.
 
-A source longer than the context is cut into windows of whole words, filled from the left, so a growing source
-keeps its existing windows.
+A source longer than the context is cut into windows of whole words. They are filled from the left, so a
+growing source keeps its existing windows.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,21 +17,21 @@ from operators.languages import SENTENCE_MARKS
 
 _UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}]")
 _CLOSING = SENTENCE_MARKS + ",;:，、；：،"
-# Marks, and the spaces between them, in whose place unfinished text gets a full stop.
+# Punctuation and spaces at the end of unfinished text that a full stop replaces.
 _OPEN = " .…,;:。，、；：،"
 
 
 class Conditioning(msgspec.Struct, frozen=True):
     #: Remove the punctuation that a recogniser puts at the end of unfinished text.
     strip_punctuation: bool = False
-    #: Words at the end of unfinished text that wait for the next update.
+    #: Number of words at the end of unfinished text that wait for the next update.
     hold_back: int = 0
-    #: End unfinished text with a full stop in place of other marks, unless punctuation is stripped. Marks of
-    #: questions and exclamations stay, as some languages say them also at the beginning.
+    #: End unfinished text with a full stop in place of other marks, unless punctuation is stripped. Question
+    #: and exclamation marks stay, because some languages also write them at the beginning.
     close: bool = False
 
     def prepare(self, text: str, *, is_final: bool, is_stable: bool = False) -> str:
-        """The text to translate; a final's is unchanged, and of stable text no word waits."""
+        """The text to translate. The text of a final is unchanged; no words of stable text are held back."""
         if is_final:
             return text
         text = self._likely(text, 0 if is_stable else self.hold_back)
@@ -42,8 +42,8 @@ class Conditioning(msgspec.Struct, frozen=True):
 
     def _likely(self, text: str, hold_back: int) -> str:
         words = text.split()
-        # The first word never waits: a caption would vanish where a text is revised to few words, and text in
-        # a script without spaces, one long word, would wait for the final.
+        # The first word never waits. Otherwise a caption would vanish when a text is revised to few words,
+        # and a text without spaces, which is one long word, would wait for the final.
         if hold_back and len(words) > 1:
             text = " ".join(words[: max(1, len(words) - hold_back)])
         if self.strip_punctuation:
@@ -72,12 +72,12 @@ _MAX_TOKEN_CHARACTERS = 16
 
 
 def split_source(text: str, budget: int, count: Callable[[str], int]) -> Iterator[str]:
-    """Windows of at most about ``budget`` tokens, the text in order and complete.
+    """Split a text into windows of at most about ``budget`` tokens, in order and complete.
 
     ``count`` gives the number of tokens of a text. A window ends after the last sentence that fits, if that
     fills at least half of it. A text without spaces is cut between characters. Windows are computed lazily.
     """
-    # No token is shorter than a byte, so most texts need not be counted at all.
+    # Each token has at least one byte, so most texts need not be counted.
     if len(text) <= _MAX_TOKEN_CHARACTERS * budget and (
         len(text.encode("utf-8", "replace")) <= budget or count(text) <= budget
     ):

@@ -1,9 +1,9 @@
-"""The draft where a model corrects a text: the text itself, with the corrections that were made so far.
+"""The draft for a model that corrects a text: the text itself, with the corrections made so far.
 
 A translation shares no words with its source, so SSBD's draft ends where the last output did (Zeng et al.,
-section 3). A correction repeats nearly all of its source, and what the recogniser has written since is the
-best guess of what comes next. So the draft is the new source in which every change that the last output made
-is made again: a three-way merge (Khanna et al. 2007) of tokens. One pass verifies it as any other draft.
+section 3). A correction repeats nearly all of its source, so the new words of the source are the best guess
+of the next tokens. The draft is the new source with every change of the last output applied: a three-way
+merge (Khanna et al. 2007) of tokens. One pass verifies it like any other draft.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,8 +15,8 @@ from operators.text import common_prefix
 def carried(before: Sequence[int], output: Sequence[int], source: Sequence[int]) -> tuple[int, ...]:
     """The tokens of ``source``, with the changes that made ``output`` from ``before``.
 
-    Where ``source`` differs from ``before`` in the same place, it stays as it is: the words that were
-    corrected are no longer there.
+    Where ``source`` differs from ``before`` in the same place, it is not changed, because the corrected words
+    are gone.
     """
     merged: list[int] = []
     old = made = new = 0
@@ -30,7 +30,7 @@ def carried(before: Sequence[int], output: Sequence[int], source: Sequence[int])
 
 
 def standing(before: Sequence[int], draft: Sequence[int], stood: Sequence[int]) -> tuple[int, ...]:
-    """For each token of ``draft`` the passes that accepted it, of those for the tokens of ``before``."""
+    """For each token of ``draft``, how many passes accepted it: ``stood`` has the counts for ``before``."""
     same = common_prefix(before, draft)
     return (*stood[:same], *[0] * (len(draft) - same))
 
@@ -38,7 +38,7 @@ def standing(before: Sequence[int], draft: Sequence[int], stood: Sequence[int]) 
 def _shared(
     before: Sequence[int], output: Sequence[int], source: Sequence[int]
 ) -> Iterator[tuple[int, int, int]]:
-    """The places of tokens that all three have, in their order; the last ones are the lengths."""
+    """The places of tokens that all three have in the same order, and at the end the three lengths."""
     in_output, in_source = _places(before, output), _places(before, source)
     for place in range(len(before)):
         if place in in_output and place in in_source:
@@ -47,6 +47,6 @@ def _shared(
 
 
 def _places(before: Sequence[int], after: Sequence[int]) -> dict[int, int]:
-    """Where tokens of ``before`` are in ``after``, by their own places."""
+    """Maps places in ``before`` to those of the same tokens in ``after``."""
     blocks = SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
     return {block.a + number: block.b + number for block in blocks for number in range(block.size)}

@@ -1,7 +1,7 @@
-"""Drafts: what drafters offer, the pass that verifies it, and the verdict that they learn from.
+"""Drafts: the tokens that drafters propose, the pass that verifies them, and its result.
 
 A drafter proposes the next tokens (the last output, its rejected tail, n-grams, a draft model); a pass of the
-model judges them. Drafters are asked in order of precedence, and the first proposal is used.
+model verifies them. Drafters are called in order of precedence, and the first proposal is used.
 """
 
 from collections.abc import Container, Generator, Sequence
@@ -19,12 +19,12 @@ class Draft(msgspec.Struct, frozen=True):
     tokens: tuple[int, ...] = ()
     #: The source of the tokens.
     origin: Origin = Origin.OWN
-    #: The rule that decides which tokens stand.
+    #: The rule that decides which tokens are accepted.
     acceptance: Acceptance = EXACT
-    #: Tokens at the end omitted from the pass because its last row already judges them: 0 or 1.
+    #: Number of tokens at the end that the pass omits because its last row already verifies them: 0 or 1.
     left_out: int = 0
 
-    def origin_of(self, node: int) -> Origin:  # noqa: ARG002 - drafts of several sources look at it
+    def origin_of(self, node: int) -> Origin:  # noqa: ARG002 - drafts of several sources use it
         return self.origin
 
     def within(self, room: int, stop: Container[int]) -> "Draft":
@@ -41,7 +41,7 @@ class Draft(msgspec.Struct, frozen=True):
         return Forward(tokens, begin + len(output) - 1, begin, task.kept)
 
     def verified(self, begin: int, rows: Logits) -> "Verified":
-        """Compare it with the model's rows; the first one judges the token after ``begin`` output tokens."""
+        """Verify the draft with the model's rows; the first row is that after ``begin`` output tokens."""
         # All argmaxes in one call: a row costs little compared with its pass.
         choices = best_tokens(rows)
         path = range(self.acceptance.accepted_length(rows, choices, self.tokens))
@@ -49,12 +49,12 @@ class Draft(msgspec.Struct, frozen=True):
 
 
 class Verified(NamedTuple):
-    """The verdict of one pass on a draft of n tokens."""
+    """The result of one pass that verified a draft of n tokens."""
 
     #: Number of output tokens before the draft.
     begin: int
     draft: Draft
-    #: The numbers of the tokens that stand: the first ones, or a path through a tree from its root on.
+    #: The numbers of the accepted tokens: the first ones, or a path through a tree from its root on.
     path: Sequence[int]
     #: The model's choice after the known tokens, then after each token in the pass. Those after a rejected
     #: token are only guesses.
@@ -69,7 +69,7 @@ class Verified(NamedTuple):
 
     @property
     def last(self) -> int:
-        """The row after all tokens that stand."""
+        """The row after all accepted tokens."""
         return self.path[-1] + 1 if self.path else 0
 
     @property
@@ -78,8 +78,8 @@ class Verified(NamedTuple):
         return self.choices[self.last] if self.last < len(self.choices) else None
 
 
-#: A draft being made; None if there is nothing to offer. A drafter with its own model yields requests for its
-#: passes.
+#: A draft being made; returns None if there is no proposal. A drafter with its own model yields requests for
+#: its passes.
 Drafting = Generator[Request, Logits, Draft | None]
 
 
@@ -90,7 +90,7 @@ def at_once(draft: Draft | None) -> Drafting:
 
 
 class Drafter(Protocol):
-    """Drafts for one task, and learns from every pass of the model."""
+    """Proposes drafts for one task, and learns from every pass of the model."""
 
     def learn(self, verified: Verified) -> None:
         """Learn from a pass before its rows are overwritten, whichever drafter made the draft."""
@@ -99,14 +99,14 @@ class Drafter(Protocol):
     def draft(self, output: Sequence[int]) -> Drafting:
         """Propose what follows ``output``.
 
-        The last token of ``output`` is the model's own choice and is not evaluated yet. Exceptions are the
-        first tokens of the last output, and the start, where ``output`` is empty.
+        The last token of ``output`` is the model's own choice and is not evaluated yet. There are two
+        exceptions: tokens kept from the last output, and the start, when ``output`` is empty.
         """
         ...
 
 
 class FirstOf:
-    """Several drafters in order of precedence; with none there is never a draft."""
+    """Several drafters in order of precedence; without any there is never a draft."""
 
     def __init__(self, *drafters: Drafter) -> None:
         self._drafters = drafters

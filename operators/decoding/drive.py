@@ -64,7 +64,7 @@ class Cost:
 
 
 class DecodeRequest(NamedTuple):
-    #: Names the session whose cache fits the method, as far as is known.
+    #: Key of the session whose cache fits the method best.
     key: str
     method: Method
     #: True for the last update of a segment.
@@ -77,19 +77,19 @@ class Job:
     def __init__(self, decode: DecodeRequest, passable: Callable[[Request], ModelRequest | None]) -> None:
         """Run it up to its first request.
 
-        ``passable`` gives a request as a pass can answer it, or None if there are no rows for it.
+        ``passable`` converts a request to one that a pass can answer, or to None if it gets no rows.
         """
         self.key = decode.key
         self.is_final = decode.is_final
         self._method = decode.method
         self._passable = passable
-        #: The request that it waits for; None when it has ended.
+        #: The pending request; None when the job has ended.
         self.request: ModelRequest | None = None
         #: Whether the request is for the draft model.
         self.is_of_draft = False
         self.cost = Cost()
         self._decoded: DecodingResult | None = None
-        #: Why it ended without a result. Any error other than `ModelError` is a defect.
+        #: The error that ended it, if any. Any error other than `ModelError` is a defect.
         self.error: Exception | None = None
         self._run(lambda: next(self._method))
 
@@ -102,7 +102,7 @@ class Job:
         return self._decoded, self.cost
 
     def answer(self, logits: Logits, reused: int, kept: int) -> int:
-        """Go on with the answer to the request; return the number of tokens that were evaluated for it."""
+        """Continue with the answer to the request; return the number of tokens that were evaluated for it."""
         assert self.request is not None, "only a request is answered"
         # The rows end with the last evaluated token.
         evaluated = max(0, self.request.logits_from + len(logits) - reused)
@@ -112,7 +112,7 @@ class Job:
         return evaluated
 
     def fail(self, error: Exception) -> None:
-        """Go on without a draft if the draft model could not answer, or else end with the error."""
+        """Continue without a draft if the draft model could not answer, or else end with the error."""
         if self.is_of_draft:
             self._run(lambda: self._method.send(NO_ROWS))
         else:
@@ -225,7 +225,7 @@ class SequentialDecoder:
         with ExitStack() as stack:
             session, draft = stack.enter_context(self._sessions.session(decode.key)), None
             if self._drafts is not None:
-                # No update is lost if the draft model fails.
+                # If the draft model fails, the update is decoded without it.
                 with suppress(ModelError):
                     draft = stack.enter_context(self._drafts.session(decode.key))
             return drive(decode.method, session, draft)

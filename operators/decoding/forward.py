@@ -1,9 +1,9 @@
-"""The one contract that carries every decoding method.
+"""The interface between all decoding methods and models.
 
 A method is a generator. It yields a `Forward` request for a forward pass and receives the logits; it never
-runs a pass itself. The driver may answer from a toy model, from llama.cpp, or gather the requests of many
-segments into one batch: a method cannot see it. Three kinds of request are optional for a session: a
-`TreeForward`, which may be answered in part, a `BeamForward` and an `AskDraftModel`, which may get no rows.
+runs a pass itself. The driver may answer from a toy model, from llama.cpp, or batch the requests of many
+segments; a method does not depend on that. Three kinds of request are optional for a session: `TreeForward`
+may be answered in part, and `BeamForward` and `AskDraftModel` may get no rows.
 """
 
 from collections.abc import Callable, Container, Generator, Sequence
@@ -36,13 +36,13 @@ class Forward(NamedTuple):
     logits_from: int
     #: Where the output begins, if its place matters: see ``kept``.
     output_from: int = 0
-    #: Number of tokens from there on for which the cache may hold what was computed behind another prompt. A
-    #: session that cannot keep these evaluates them.
+    #: Number of tokens from there on whose cells may stay although they were computed after another prompt. A
+    #: session that cannot keep these cells evaluates the tokens.
     kept: int = 0
 
 
 class TreeForward(NamedTuple):
-    """Hold ``tokens`` and after them the nodes of ``tree``, each of which sees only its own path.
+    """Hold ``tokens`` and after them the nodes of ``tree``, each of which attends only to its own path.
 
     The answer has a row for each token and then each node from position ``logits_from`` on, where node i has
     position len(tokens) + i. Nodes at the end may be omitted: then there are fewer rows, perhaps none. A
@@ -58,11 +58,11 @@ class TreeForward(NamedTuple):
 
 
 class BeamForward(NamedTuple):
-    """Hold ``tokens``, and next to each other several continuations of them.
+    """Hold ``tokens``, and several alternative continuations of them.
 
-    The answer has a row for the end of each path. Paths have the same length of at least one token, and all
-    but the last token of each was a path of the request before, unless it is the first of its ``tokens``. A
-    session that cannot hold so many, or none, gives no rows.
+    The answer has a row for the end of each path. All paths have the same length of at least one token. Each,
+    without its last token, was a path of the request before, unless this is the first request for ``tokens``.
+    A session that cannot hold so many continuations gives no rows.
     """
 
     tokens: Sequence[int]
@@ -82,7 +82,7 @@ class AskDraftModel(NamedTuple):
     request: Forward | TreeForward
 
 
-#: What a model's session is asked for.
+#: A request that a model's session answers.
 ModelRequest = Forward | TreeForward | BeamForward
 Request = ModelRequest | AskDraftModel
 
@@ -91,13 +91,13 @@ class Origin(Enum):
     #: A token of the last output: kept without a check, or verified and accepted.
     COMMITTED = "committed"
     DRAFT = "draft"
-    #: Drafted and confirmed: from the rejected rest of a draft or another branch of it, from an earlier text,
-    #: from the model's own guess in the pass before, or from a step of the draft model.
+    #: Drafted and confirmed. The sources, in order: the rejected rest of a draft or another branch of it, an
+    #: earlier text, the model's own guess in the pass before, and a step of the draft model.
     RECYCLED = "recycled"
     LOOKED_UP = "looked up"
     PARALLEL = "parallel"
     MODEL = "model"
-    #: The model's own choice after all that was known.
+    #: The model's own choice after all known tokens.
     OWN = "own"
 
 
@@ -118,8 +118,8 @@ class DecodingResult(NamedTuple):
     is_whole: bool = True
     #: Why the output was cut before the model ended it; None if the model ended it.
     cut: ErrorKind | None = None
-    #: Where the last phrase of the accepted tokens begins if the model could only say it again: decoding
-    #: stopped behind it. None otherwise.
+    #: Start of the last phrase of the accepted tokens if the model could only repeat it; decoding stopped
+    #: after it. None otherwise.
     doubted: int | None = None
 
 
@@ -151,32 +151,32 @@ class Task(NamedTuple):
     limit: int
     #: Number of draft tokens, from the first on, that are kept without a check.
     committed: int = 0
-    #: Number of committed tokens whose cells may be kept though the prompt has changed.
+    #: Number of committed tokens whose cells may be kept although the prompt has changed.
     kept: int = 0
     #: True for the last update of a segment.
     is_final: bool = False
-    #: Token ids of the source, and of recent outputs, in which names and terms may be found again.
+    #: Token ids of the source, and of recent outputs, for lookup drafts of names and terms.
     source: Sequence[int] = ()
     recent: Sequence[Sequence[int]] = ()
-    #: The token that fills a place of which nothing is known: the model's padding, or what stands for it.
+    #: The token for an unknown place: the model's padding token, or its substitute.
     pad: int = 0
     #: Spells the tokens of the output: an output that has to be cut is cut between words.
     piece: Piece = textless
-    #: Whether an output goes on although it repeats itself, up to its limit.
+    #: Whether an output that repeats itself continues up to its limit.
     may_repeat: bool = False
 
 
 def output_limit(source_tokens: int) -> int:
-    """Tokens that suffice for the translation of so long a source.
+    """A number of tokens that suffices for the translation of a source with ``source_tokens`` tokens.
 
-    Of 31,000 human translations from English none takes more than 77 % of it in the default models'
-    vocabularies. There must be a limit, because a model may not find an end.
+    In the default models' vocabularies, 31,000 human translations from English take at most 77 % of it. There
+    must be a limit, because a model may never end its output.
     """
     return 2 * source_tokens + 24
 
 
 class Session(Protocol):
-    """Something that holds one sequence of tokens and answers requests about it."""
+    """Holds one sequence of tokens and answers requests about it."""
 
     #: Tokens of the last request that did not have to be evaluated again.
     reused: int
@@ -209,8 +209,8 @@ class BeamSession(Session, Protocol):
 def best_tokens(rows: Logits) -> list[int]:
     """The most likely token of each row.
 
-    Raises `ModelError` if there is none. Checking the best logits is enough: NumPy's argmax returns the
-    place of a NaN if there is one, else of an infinity, so a row with either has no finite best.
+    Raises `ModelError` if a logit is not finite. Checking the best logits is enough: NumPy's argmax returns
+    the place of a NaN if there is one, else of an infinity, so a row with either has no finite best.
     """
     best = rows.argmax(axis=1)
     if not np.isfinite(rows[np.arange(len(rows)), best]).all():

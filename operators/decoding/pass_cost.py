@@ -1,4 +1,4 @@
-"""How many proposals are worth a pass: its cost on this machine against its expected gain."""
+"""The number of proposed tokens that is worth a pass: its cost on this machine against its expected gain."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class PassCosts(msgspec.Struct, frozen=True):
-    """Milliseconds of a pass by the tokens that it verifies, measured at some sizes."""
+    """Milliseconds of a pass by the number of tokens that it verifies, measured at some sizes."""
 
     tokens: tuple[int, ...]
     ms: tuple[float, ...]
@@ -24,7 +24,7 @@ class PassCosts(msgspec.Struct, frozen=True):
         return float(np.interp(tokens, self.tokens, self.ms))
 
 
-#: A machine on which a pass costs the same however many tokens it verifies, as GPUs nearly are.
+#: A machine on which the cost of a pass does not depend on its tokens; GPUs come close.
 FLAT = PassCosts((1,), (1.0,))
 
 
@@ -36,7 +36,7 @@ class BlockLength(msgspec.Struct, frozen=True):
     longest: int = 32
 
     def of(self, sure: Sequence[float]) -> int:
-        """How many tokens are worth proposing, given the probability ``sure`` of each after those before it.
+        """How many tokens are worth proposing; ``sure`` is the probability of each, given those before it.
 
         This is the length with the most expected tokens per millisecond, including the model's own next
         token; 0 if no length is better than a pass over that token alone.

@@ -1,4 +1,4 @@
-"""The text of an answer, token by token, and where it can be cut without cutting a word or a number."""
+"""The text of an answer, token by token, and the places where it can be cut between words and numbers."""
 
 import codecs
 from collections.abc import Callable, Sequence
@@ -39,7 +39,7 @@ def strip_pieces(pieces: list[str]) -> list[str]:
     return pieces
 
 
-# Two characters on each side decide; no character has more bytes than four, and so no more tokens.
+# Two characters on each side decide. A character has at most four bytes, so at most four tokens.
 _NEAR = 2 * 4
 _NUMERAL = "[〇零一二三四五六七八九十百千万萬億亿兆]"
 _WORD_END = regex.compile(
@@ -51,7 +51,7 @@ _WORD_END = regex.compile(
     | (?<= [\p{{Han}}--{_NUMERAL}]) (?= \Z | [\p{{Han}}\p{{Katakana}}\p{{P}}\d])
     | (?<= \p{{Hiragana}}) (?= [\p{{Han}}\p{{Katakana}}\p{{P}}\d])
     | (?<= [\p{{Pe}}\p{{Pf}}\p{{Po}}--[·・]]) (?= [\p{{Han}}\p{{Hiragana}}\p{{Katakana}}])
-    # What follows the last token is unknown: punctuation ends a word, except behind a digit.
+    # The text after the last token is unknown: punctuation ends a word, except after a digit.
     | (?<= \D [\p{{P}}--[·・\-]]) \Z
     """,
     regex.VERBOSE | regex.V1,
@@ -65,7 +65,7 @@ def is_word_end(tokens: Sequence[int], end: int, piece: Piece) -> bool:
 
 
 def last_word_end(tokens: Sequence[int], piece: Piece) -> int:
-    """The length of the longest beginning that ends with a whole word; that of all if none does."""
+    """The length of the longest prefix that ends with a whole word; the full length if there is none."""
     ends = (end for end in range(len(tokens), 0, -1) if is_word_end(tokens, end, piece))
     return next(ends, len(tokens))
 

@@ -1,4 +1,4 @@
-"""Observes a translator: its method's tasks and results, and every pass that its sessions answer.
+"""Records the tasks and results of a translator's method, and every pass that its sessions answer.
 
 The methods and the translator are unchanged. Logits are recorded as the method gets them, for instance with a
 bias towards terms.
@@ -29,16 +29,16 @@ from operators.decoding.forward import (
 from operators.decoding.trace import Decoding, LogitsRow, Pass, Token
 from operators.decoding.tree import ROOT
 
-#: Probable tokens of a row that are remembered: as many as the widest search looks at.
+#: Number of probable tokens recorded per row: as many as the widest search uses.
 _LIKELY = 32
 
 
 class _Row(NamedTuple):
-    #: The output before it, and the tokens that were offered after that.
+    #: The output before it, and the draft tokens offered after that.
     output: tuple[int, ...]
     offered: tuple[int, ...]
     choice: int
-    #: The probabilities of these, and of other probable tokens.
+    #: The probabilities of the offered tokens, the choice and other probable tokens.
     p: Mapping[int, float]
 
     def decided(self, token: int | None, *, ends: bool) -> LogitsRow:
@@ -54,13 +54,13 @@ def _row(logits: Logits, output: tuple[int, ...], offered: tuple[int, ...]) -> _
     weights = np.exp(logits - logits[choice])
     likely = np.argpartition(logits, -_LIKELY)[-_LIKELY:] if len(logits) > _LIKELY else range(len(logits))
     tokens = [choice, *offered, *map(int, likely)]
-    # Logits may be no numbers.
+    # Logits may be NaN.
     shares = np.nan_to_num(weights[tokens] / weights.sum()).astype(float).round(4)
     return _Row(output, offered, choice, dict(zip(tokens, shares.tolist(), strict=True)))
 
 
 class _Pass(NamedTuple):
-    """A pass as it was observed; what it decided shows only later."""
+    """A pass as it was observed; the tokens that it decided are known only later."""
 
     rows: tuple[_Row, ...]
     #: Whether the rows follow each other.
@@ -72,7 +72,7 @@ class _Pass(NamedTuple):
 
 
 def _offered(request: ModelRequest, task: Task) -> dict[int, tuple[int, ...]]:
-    """The tokens that were offered, by the number of the row that judges them."""
+    """The offered tokens, by the number of the row that verifies them."""
     if isinstance(request, BeamForward):
         return {}
     tokens, first = list(request.tokens), request.logits_from
@@ -83,7 +83,7 @@ def _offered(request: ModelRequest, task: Task) -> dict[int, tuple[int, ...]]:
             number = end + (parent - ROOT)
             offered[number] = (*offered.get(number, ()), token)
         return offered
-    # The last row of a block of the draft also judges the token after it.
+    # The last row of a block of the draft also verifies the token after it.
     draft, output = list(task.draft[: task.limit]), tokens[len(task.prompt) :]
     if first + 1 - len(task.prompt) < len(output) < len(draft) and output == draft[: len(output)]:
         offered[end] = (draft[len(output)],)
@@ -91,10 +91,10 @@ def _offered(request: ModelRequest, task: Task) -> dict[int, tuple[int, ...]]:
 
 
 def decoding(task: Task, passes: Sequence[_Pass], decoded: DecodingResult) -> Decoding:
-    """What a method did for a task, from the observed passes and its result.
+    """The record of a method's work on a task, from the observed passes and its result.
 
-    The last row after the tokens before a place decided that place. Passes of a search that was given up, and
-    of a draft that was verified again, decided nothing.
+    A place was decided by the last row that followed exactly the output tokens before it. Passes of an
+    abandoned search, and of a draft that was verified again, decided nothing.
     """
     output, finished = decoded.tokens, decoded.cut is None
     deciding: dict[int, _Row] = {}
@@ -141,12 +141,12 @@ def unchanged(output: Sequence[int]) -> Decoding:
 
 
 class Recorder:
-    """Stands in for a translator's method and for its sessions."""
+    """Wraps a translator's method and its sessions."""
 
     def __init__(self, method: Callable[[Task], Method], sessions: Sessions) -> None:
         self._method = method
         self._sessions = sessions
-        # What was lent last, and to whom.
+        # The session that was lent last, and its key.
         self._key = ""
         self._session: Session | None = None
         self._decodings: dict[str, Decoding] = {}
@@ -176,7 +176,7 @@ class Recorder:
         self._sessions.release(key)
 
     def take(self) -> dict[str, Decoding]:
-        """What was decoded since the last call, by the session's key."""
+        """The decodings since the last call, by the session's key."""
         taken, self._decodings = self._decodings, {}
         return taken
 

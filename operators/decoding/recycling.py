@@ -1,7 +1,7 @@
 """Draft recycling (SpecASR, Wei et al. 2025, section IV-B), applied to the last output.
 
 The part of the old output that follows the new one is the next draft, as far as it is probable enough and
-worth its pass. If there is none, the draft is what followed the same words elsewhere.
+worth its pass. If there is none, the draft is a continuation of the same words elsewhere (n-grams).
 """
 
 from collections.abc import Sequence
@@ -14,18 +14,18 @@ from operators.decoding.drafts import Draft, Drafting, FirstOf, Verified, at_onc
 from operators.decoding.forward import Origin, Task
 from operators.decoding.pass_cost import BlockLength
 
-#: Places around the expected one at which a new token may meet the tail.
+#: Maximum distance from the expected place at which a new token may match the tail.
 REACH = 6
-#: Tokens that are compared to distinguish meetings.
+#: Maximum number of tokens compared to choose among matches.
 LOOK_BACK = 4
-#: Trust in the first token of a tail that the output has not met: the output's last token is then assumed to
-#: replace an old one. Of 71 such tokens of a revised stream 13 % were accepted, of 31 that were met 42 %, in
-#: each case about as many as this predicts.
+#: Factor for the probability of a tail's first token if the output's last token matches no old one, and is
+#: therefore assumed to replace one. In a revised stream 13 % of 71 such tokens were accepted, and 42 % of 31
+#: tokens after a match; both are about as this predicts.
 UNMET = 0.35
-#: The remaining share of the doubt about a token once the one before it is accepted: 85 % of those were
-#: accepted, where the pass that judged them after a rejected token gave them 47 %.
+#: Factor for the doubt about a token once the one before it is accepted: 85 % of those were accepted, while
+#: the pass that scored them after a rejected token gave them 47 %.
 DOUBT = 0.3
-#: The probability assumed for tail tokens that no pass has judged.
+#: The probability assumed for tail tokens that no pass has scored.
 UNSEEN = 0.5
 
 
@@ -40,9 +40,9 @@ class Tail:
     """The old output, aligned with the growing new one.
 
     After a divergence SpecASR compares new tokens with the rejected sequence at the same and nearby
-    positions, and reuses its continuation where they meet. Here the sequence is the old translation, and the
+    positions, and reuses its continuation after a match. Here the sequence is the old translation, and the
     pass that rejected it has already given the model's choice at each later place. This corrects the tail for
-    free; it is the first iteration of a parallel decoding (Santilli et al. 2023) that starts with the tail.
+    free: it is the first iteration of a parallel decoding (Santilli et al. 2023) that starts with the tail.
     """
 
     def __init__(self, draft: Sequence[int]) -> None:
@@ -53,10 +53,10 @@ class Tail:
         self._base = 0
 
     def learn(self, verified: Verified) -> None:
-        """Look at the result of a pass over the old output itself, the tokens of the last `after`, or others.
+        """Correct the tail from a pass over the old output, the tokens of the last `after`, or others.
 
-        If none of the tokens of `after` was accepted, the output did not meet the old one there, and the rest
-        of the result says nothing.
+        If none of the tokens of `after` was accepted, the output does not match the old one there, and the
+        rest of the result is ignored.
         """
         origin = verified.draft.origin
         if origin is Origin.DRAFT:
@@ -83,12 +83,12 @@ class Tail:
         )
 
     def _align(self, output: Sequence[int]) -> tuple[int, int]:
-        """Tokens with which ``output`` meets the draft, and the place in the draft that follows them."""
+        """The number of tokens at the end of ``output`` that match the draft, and the place after them."""
         expected = self._base - 1
         best = (0, 0, self._base)
         for place in range(max(0, expected - REACH), min(len(self._draft), expected + REACH + 1)):
             met = _match_length(self._draft, place, output)
-            # The longest meeting; among equal ones the nearest, and among these the later.
+            # The longest match; among equal ones the nearest, and among these the later.
             best = max(best, (met, -abs(place - expected), place + 1)) if met else best
         return best[0], best[2]
 
@@ -107,9 +107,9 @@ def _match_length(draft: Sequence[int], place: int, output: Sequence[int]) -> in
     return count
 
 
-#: Tokens that must match, at most and at least: a single one says too little.
+#: Maximum and minimum number of tokens that must match; a single one is no evidence.
 MAX_NGRAM, MIN_NGRAM = 4, 2
-#: Tokens that are proposed.
+#: Number of tokens that are proposed.
 LENGTH = 8
 #: The probability assumed for the first token after this many matches, from `MIN_NGRAM` on, and for those
 #: after it. On a revised stream 45 % and 80 % were accepted.
@@ -135,11 +135,11 @@ class RecycledTail(Tail):
 
 
 class NGrams:
-    """Drafts what followed the same words in the source or earlier outputs; the latest match counts."""
+    """Drafts what followed the same tokens in the source or earlier outputs; the latest match counts."""
 
     def __init__(self, task: Task, length: BlockLength) -> None:
         self._length = length
-        # What follows each n-gram.
+        # The tokens after each n-gram.
         self._following: dict[tuple[int, ...], Sequence[int]] = {}
         for text in map(tuple, [*task.recent, task.source, task.draft]):
             for size in range(MIN_NGRAM, MAX_NGRAM + 1):
@@ -147,12 +147,12 @@ class NGrams:
                     self._following[text[end - size : end]] = text[end : end + LENGTH]
 
     def learn(self, verified: Verified) -> None:
-        """Nothing is remembered."""
+        """Does nothing."""
 
     def draft(self, output: Sequence[int]) -> Drafting:
-        """What followed the longest known end of ``output``, as far as it is worth the pass.
+        """The tokens that followed the longest known end of ``output``, as far as they are worth the pass.
 
-        It comes from elsewhere and gets no bias: it changes no output, and forgetting it changes nothing.
+        They are not a draft of this output and get no bias, so they never change the output.
         """
         for size in range(min(MAX_NGRAM, len(output)), MIN_NGRAM - 1, -1):
             tokens = self._following.get(tuple(output[-size:]))

@@ -1,7 +1,7 @@
 """Finds where an output starts to repeat itself endlessly, as small models do when they are lost.
 
-A greedy decoder that has repeated a phrase several times repeats it until its limit: a hundred tokens that
-nobody wants to read, each as costly as any other.
+A greedy decoder that has repeated a phrase several times repeats it until its limit: a hundred useless
+tokens, each as costly as any other.
 """
 
 from collections.abc import Sequence
@@ -15,21 +15,21 @@ MAX_PERIOD = 32
 #: Minimum number of repetitions, and of tokens in all of them. Three short words in a row are normal speech
 #: ("very, very, very"); a dozen tokens are not.
 TIMES, TOKENS = 3, 12
-#: The same for a phrase of a dozen tokens or more that is said again at once: only a speaker who repeats
-#: himself makes such a one right.
+#: The minima for an immediate repetition of a phrase of a dozen tokens or more, which is right only if the
+#: speaker repeats it.
 TWICE, TWICE_TOKENS = 2, 24
-#: Minimum number of words of a phrase that is said again at once, whatever the marks and capitals.
+#: Minimum number of words of an immediately repeated phrase; punctuation and case are ignored.
 _TWICE_WORDS = 3
-#: Minimum number of tokens of figures, which most vocabularies spell digit by digit: 1,000,000,000 is a
-#: number, and so are those of cards, accounts and addresses.
+#: Minimum number of tokens for a repetition of digits. Most vocabularies spell figures digit by digit, and
+#: 1,000,000,000 is a valid number, as are those of cards, accounts and addresses.
 FIGURE_TOKENS = 48
 
-#: Words of which the end is known, by what stands behind them.
+#: Words whose end is known because another character follows.
 _WORDS = regex.compile(r"(?<![^\W\d_])[^\W\d_]++(?=\W)")
 
 
 def repeats(tokens: Sequence[int]) -> int:
-    """How often a phrase is said in a row at most: who says "no, no, no, no" is not a lost model."""
+    """The maximum number of times in a row that a phrase occurs: a speaker may say "no, no, no, no"."""
     most = 1
     for period in range(1, min(MAX_PERIOD, len(tokens) // 2) + 1):
         run = 0
@@ -49,14 +49,14 @@ def repetition(
 ) -> int | None:
     """The length to which ``tokens`` should be cut, or None if no prefix ends in a repetition.
 
-    Checks the prefixes longer than ``begin``, the shortest first. The repeated phrase is kept once, and then
-    the rest of the word that it begins.
+    Checks the prefixes longer than ``begin``, the shortest first. The cut keeps the repeated phrase once, and
+    the rest of a word that would be cut in two.
 
     Args:
         piece: Spells a token; without it, no token is part of a figure, and any place is the end of a word.
-        figure_tokens: The minimum of tokens where the phrase has only digits and what stands between them.
-        times: The minimum of repetitions.
-        least: The minimum of tokens in all of them.
+        figure_tokens: The minimum number of tokens if the phrase has only digits and their separators.
+        times: The minimum number of repetitions.
+        least: The minimum number of tokens in all of them.
     """
     for end in range(begin + 1, len(tokens) + 1):
         kept = _ends_in_repetition(tokens[:end], piece, figure_tokens, times, least)
@@ -66,12 +66,12 @@ def repetition(
 
 
 def said_again(tokens: Sequence[int], piece: Piece) -> int | None:
-    """Where the phrase begins that is said again at once, with the mark before it: "It was bad. It was bad."
+    """The start of a phrase that is repeated at once, with the mark before it: "It was bad. It was bad."
 
-    None if there is none of three words or more. Where no spaces are written a clause counts as one.
+    None if there is none of three words or more. In scripts without spaces a clause counts as one word.
     """
     if not tokens or piece(tokens[-1]).isalpha():
-        # It ends no word. Most tokens are such, and this is asked at each step of a search.
+        # It ends no word. This saves time at most steps of a search, because most tokens end no word.
         return None
     near = max(0, len(tokens) - 2 * MAX_PERIOD)
     words = _words(tokens[near:], piece)
@@ -112,6 +112,6 @@ def _span(tokens: Sequence[int], period: int, least: int, times: int) -> int:
 
 
 def _is_figure(phrase: Sequence[int], piece: Piece) -> bool:
-    # Twice, because a phrase of single bytes may begin inside a character.
+    # Spelled twice, because a phrase of single bytes may begin inside a character.
     text = spelled((*phrase, *phrase), piece)
     return any(map(str.isnumeric, text)) and all(char.isnumeric() or not char.isalpha() for char in text)

@@ -28,7 +28,7 @@ class PrefixSession:
     def __init__(self, cache: KvCache, held: Sequence[int] = ()) -> None:
         self._cache = cache
         self._held = list(held)
-        # A pass that breaks off may leave anything after what is held.
+        # A pass that fails may leave anything in the cache after the held tokens.
         self._failed = False
         #: Tokens of the last request that were taken from the cache.
         self.reused = 0

@@ -1,9 +1,9 @@
-"""How windows of speech are decoded: the last hypothesis of an utterance is the draft of its next one.
+"""Decoding of windows of speech: the last hypothesis of an utterance is the draft of its next one.
 
-A recogniser of growing windows decodes the whole utterance again at each update, just as re-translation does.
-So it uses the same generators of forward passes (SSBD; Zeng et al., section 3). Partials are biased towards
-the last hypothesis; a final is that of greedy decoding (`certain`). Unfinished windows end with the first new
-doubtful token, because more would be a guess based on a guess (`until_doubtful`).
+A recogniser of growing windows decodes the whole utterance again at each update, as re-translation does. So
+it uses the same decoding methods (SSBD; Zeng et al., section 3). Partials are biased towards the last
+hypothesis; a final is that of greedy decoding (`certain`). Unfinished windows end with the first new doubtful
+token, because more would be a guess based on a guess (`until_doubtful`).
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ from operators.decoding.ssbd import retranslate, ssbd
 from operators.languages import UNSPACED
 from operators.model_errors import ErrorKind
 
-#: Windows in a row that may end early.
+#: Maximum number of windows in a row that may end early.
 _MAX_STOPPED = 2
 _WORD = regex.compile(r"\w")
 
@@ -38,8 +38,8 @@ class SpeechMethod(msgspec.Struct, frozen=True, kw_only=True):
     use_draft: bool = True
     #: Beta of partials: the bias towards the last hypothesis.
     bias: float = BIAS
-    #: A partial may end with its first less probable new word, which would not be shown: the next update
-    #: knows more. 0 decodes every window to its end.
+    #: A partial may end with its first new word below this probability, which is not shown: the next update
+    #: has more sound. 0 decodes every window to its end.
     stop_below: float = 0.0
 
 
@@ -52,9 +52,9 @@ class WindowResult(NamedTuple):
     is_whole: bool
     #: Whether it was cut at its limit.
     is_cut: bool = False
-    #: Whether it may be shown; otherwise the model is lost.
+    #: Whether it may be shown; False if the model is lost.
     is_credible: bool = True
-    #: Whether its words are probably invented: the speech is no speech, or in another language.
+    #: Whether its words are probably invented: the sound is not speech, or in another language.
     is_doubtful: bool = False
 
     @property
@@ -70,11 +70,11 @@ def mean_log_probability(probabilities: Sequence[float]) -> float:
 class Doubt(NamedTuple):
     """Where an output may end early."""
 
-    #: A less probable token ends the output.
+    #: A token with a lower probability ends the output.
     least: float
     #: Place of the first token that may be the last one; earlier ones never end the output.
     begin: int
-    #: Whether a token can be doubtful; punctuation says nothing about the audio.
+    #: Whether a token can be doubtful; punctuation cannot, because it is no evidence about the audio.
     counts: Callable[[int], bool]
 
 
@@ -82,7 +82,7 @@ def doubt_of(method: SpeechMethod, draft: Sequence[int], stopped: int, piece: Pi
     """Where a window may end early: after the last hypothesis ``draft``; None if it may not.
 
     Args:
-        stopped: How many windows before it did. Speech that stays doubtful is not hidden any longer.
+        stopped: How many windows in a row before it ended early. Speech that stays doubtful is shown then.
         piece: The bytes of a token.
     """
     if not method.stop_below or stopped >= _MAX_STOPPED:
@@ -94,7 +94,7 @@ def doubt_of(method: SpeechMethod, draft: Sequence[int], stopped: int, piece: Pi
     heard = len(draft)
     while heard and not is_word(draft[heard - 1]):
         heard -= 1
-    # An utterance continues after its first token, however doubtful: otherwise nothing would be shown.
+    # The first token never ends an utterance, however doubtful: otherwise nothing would be shown.
     return Doubt(method.stop_below, max(heard, 1), is_word)
 
 
@@ -113,9 +113,9 @@ def hear(
     Args:
         cache: Holds the window's encoder states.
         margin: Smallest gap between two logits that passes over many tokens can distinguish; see `certain`.
-        costs: The cost of the model's passes, against which drafts after a divergence are weighed.
+        costs: The cost of the model's passes, which limits drafts after a divergence.
         doubt: Where it may end early.
-        adjust: Changes the logits, and thus what is doubted.
+        adjust: Changes the logits, and thus also the probabilities that `doubt` compares.
     """
     session = ProbabilitySession(PrefixSession(cache))
     if not method.use_draft:
@@ -145,7 +145,7 @@ class ProbabilitySession:
     def __init__(self, session: Session) -> None:
         self._session = session
         self.reused = self.kept = 0
-        # The row that judges each place; a later pass replaces it.
+        # The row that predicts each place; a later pass replaces it.
         self._rows: dict[int, Logits] = {}
 
     def forward(self, request: Forward) -> Logits:
@@ -168,7 +168,7 @@ def until_doubtful(
     """Run ``method``, made for ``task``, to its end, or up to and including its first doubtful token.
 
     Args:
-        probability: Gives the probability of a token at a place of prompt and output that a pass has judged.
+        probability: Gives the probability of a token at an evaluated place of prompt and output.
     """
     begin = len(task.prompt)
     try:
@@ -192,15 +192,15 @@ def until_doubtful(
 class ClosingToken:
     """Drafts the last token of the last output, a full stop, unless the model has just output it.
 
-    A recogniser ends each window with it, and does so again a few words later. The row after it already says
-    that the output ends, which saves the pass in which the model would output it.
+    A recogniser ends each window with it, and does so again a few words later. The row after it already
+    predicts the end of the output, which saves the pass in which the model would output the full stop.
     """
 
     def __init__(self, task: Task) -> None:
         self._last = tuple(task.draft[-1:])
 
     def learn(self, verified: Verified) -> None:
-        """Nothing is remembered."""
+        """Does nothing."""
 
     def draft(self, output: Sequence[int]) -> Drafting:
         is_said = not output or tuple(output[-1:]) == self._last
@@ -243,7 +243,7 @@ class _SeparateDraft:
 
 
 _UNCLOSED = Conditioning(strip_punctuation=True)
-# Scripts that put no space between words: there each token is one.
+# Scripts without spaces between words: there each token counts as a word.
 _UNSPACED = regex.compile(f"[{UNSPACED}]")
 
 
@@ -256,7 +256,7 @@ def steady_text(
         pieces: The bytes of each token.
         probability: The model's probability of the token at a place; called only for those at the end.
         least: From 0, which removes only the closing punctuation.
-        shown: The shown text of the window before; parts that are still the same are not taken back.
+        shown: The shown text of the window before; parts that are unchanged are not erased.
     """
     texts = decode_pieces(list(pieces))
     end = len(texts)

@@ -3,7 +3,8 @@
 One pass evaluates the new part of the prompt together with the whole draft. The draft is accepted up to the
 first token that the acceptance rule rejects; the model's own choice takes that place, and decoding continues
 from there, token by token or with drafts of other drafters. The draft need not come from a prefix of the
-current source: verification makes it safe, however the source changed. Beside it its two extremes.
+current source: verification makes it safe, however the source changed. The two extremes, `retranslate` and
+`continuous`, are here too.
 """
 
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ class LastOutput:
     """Drafts ``task.draft`` up to its first rejected token, and nothing after it."""
 
     def __init__(self, task: Task, acceptance: Acceptance, block: int | None = None) -> None:
-        """With ``block`` the first pass verifies so many tokens, each later one twice as many plus one."""
+        """With ``block`` the first pass verifies that many tokens, each later one twice as many plus one."""
         self._draft = task.draft[: task.limit]
         self._acceptance = acceptance
         self._block = block
@@ -28,7 +29,7 @@ class LastOutput:
         if verified.own is not None:
             self._is_over = True
         elif self._block is not None:
-            # The last row judges one more than the block: 8, 16, 32 rows in all.
+            # The last row verifies one token after the block: 8, 16, 32 rows in all.
             self._block = 2 * self._block + 1
 
     def draft(self, output: Sequence[int]) -> Drafting:
@@ -37,9 +38,9 @@ class LastOutput:
     def _next(self, place: int) -> Draft:
         length = len(self._draft)
         end = length if self._block is None else min(length, place + self._block)
-        # The last row already judges the first token after the block.
-        judged = self._draft[place : end + 1]
-        return Draft(tuple(judged), Origin.DRAFT, self._acceptance, left_out=int(end < length))
+        # The last row already verifies the first token after the block.
+        verified = self._draft[place : end + 1]
+        return Draft(tuple(verified), Origin.DRAFT, self._acceptance, left_out=int(end < length))
 
 
 def ssbd(
@@ -47,16 +48,15 @@ def ssbd(
 ) -> Method:
     """Verify ``task.draft`` and continue decoding from the first divergence.
 
-    Committed tokens are in the pass, because all that follows depends on them, but request no logits: half
-    the cost of a verified token is the output head.
+    Committed tokens are in the pass, because all later tokens depend on them, but request no logits: half the
+    cost of a verified token is the output head.
 
     The whole draft is verified in one pass, unless little of it is likely to be accepted: with ``block`` the
-    first pass verifies at most so many tokens, and each further one, if all were accepted, twice as many plus
-    one. A rule that looks at what follows a token (`UtilityAcceptance`) needs the whole draft and
-    no ``block``.
+    first pass verifies at most that many tokens. If all were accepted, each further pass verifies twice as
+    many plus one. A rule that uses the tokens after a token (`UtilityAcceptance`) excludes ``block``.
 
-    A draft after which a search finds nothing but the draft's last phrase once more is verified again without
-    that phrase, and what was committed with it.
+    If a search after the draft only repeats the draft's last phrase, the draft is verified again without that
+    phrase, and no token is committed.
 
     ``others`` draft after the divergence and if there is no last output, in order of precedence.
     """
@@ -74,7 +74,7 @@ def ssbd(
 def retranslate(task: Task) -> Method:
     """Translate from scratch (re-translation, Niehues et al. 2018; Arivazhagan et al. 2020).
 
-    The prompt's part of the KV cache is still reused, which makes it a fair baseline.
+    The prompt's part of the KV cache is still reused, which makes this a fair baseline.
     """
     return decode(task, FirstOf())
 

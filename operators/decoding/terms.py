@@ -1,12 +1,12 @@
 """A bias of the logits towards the translations that a glossary gives for words of the source.
 
 Speech recognisers are biased towards expected phrases in the same way (contextual biasing, Pundak et al.
-2018): while the translation of a term has been said less often than the term, the logits of its first token
-and, once it has begun, of its next token are raised.
+2018). While the output contains the translation of a term less often than the source contains the term, the
+logits of its first token and, once it has begun, of its next token are raised.
 
-Encoder-decoder models also copy words of the target language that stand in their source, and fit number and
-gender around them. So if an answer lacks a term, its translation replaces it in the source, which is then
-translated again (code-switched sources, Song et al. 2019).
+Encoder-decoder models also copy words of the target language from their source, and adapt number and gender
+around them. So if an answer lacks a term, its translation replaces it in the source, which is then translated
+again (code-switched sources, Song et al. 2019).
 """
 
 from collections.abc import Sequence, Set
@@ -25,7 +25,7 @@ _ATTACHING = "([{<\"'„“‚‘«»‹›¿¡-‐‑–—/"
 
 
 class LogitBias(NamedTuple):
-    """How far the logits of a translation's tokens are raised, in nats."""
+    """The bias added to the logits of a translation's tokens, in nats."""
 
     #: The first token.
     first: float
@@ -33,8 +33,8 @@ class LogitBias(NamedTuple):
     next: float
 
 
-#: Towards terms, and towards those whose translations stand in the source; chosen by measurement
-#: (docs/glossary.md).
+#: The bias towards terms, and towards those whose translations are copied into the source; chosen by
+#: measurement (docs/glossary.md).
 TERM, COPIED = LogitBias(5.0, 8.0), LogitBias(2.0, 4.0)
 
 
@@ -42,7 +42,7 @@ class Term(NamedTuple):
     """The translation of a word or phrase that occurs in the source, in a model's vocabulary."""
 
     text: str
-    #: Its tokens after a space; those after other text or without a space in a language without spaces.
+    #: Its tokens after a space; in a language without spaces, after other text.
     spaced: tuple[int, ...]
     #: Its tokens where no space precedes it.
     bare: tuple[int, ...]
@@ -53,7 +53,7 @@ class Term(NamedTuple):
 
 def term_bias(terms: Sequence[Term], piece: Piece) -> RowRule:
     """A bias towards ``terms``; ``piece`` spells a token."""
-    # What may follow the tokens with which an output ends: a term, its next token, and whether that is bare.
+    # For each end of an output, the terms that it begins, with the next token and whether that is bare.
     following: dict[tuple[int, ...], list[tuple[Term, int, bool]]] = {}
     for term in terms:
         for tokens in dict.fromkeys((term.spaced, term.bare)):
@@ -66,7 +66,7 @@ def term_bias(terms: Sequence[Term], piece: Piece) -> RowRule:
         missing = {term for term in terms if times_said(text, term.text) < term.times}
         if not missing:
             return
-        # Where a token belongs to several terms, the largest bias counts.
+        # If a token belongs to several terms, the largest bias counts.
         raised: dict[int, float] = {}
         for place in range(max(0, len(output) - longest), len(output) + 1):
             begun = output[place:]
@@ -92,7 +92,7 @@ class SourceTerms:
         self._glossary = glossary or Glossary({})
 
     def terms(self, text: str, source: tuple[int, ...] = ()) -> Sequence[Term]:
-        """What the translation of ``text`` should contain, which is given to the model as ``source``."""
+        """The terms that the translation of ``text`` should contain; the model gets it as ``source``."""
         tokenize, joint = self._prompt.vocabulary.tokenize, self._prompt.joint
         given = self._prompt.spelled(source)
         terms = []
@@ -103,10 +103,10 @@ class SourceTerms:
         return terms
 
     def source(self, text: str, before: tuple[int, ...], lacking: Set[str] = frozenset()) -> tuple[int, ...]:
-        """Token ids of a source, with translations in the places of some terms, if the model copies such.
+        """Token ids of a source; some terms are replaced by their translations, if the model copies these.
 
-        These are the terms that are ``lacking`` in an answer, if the model can read their translations, and
-        those whose translations stood in the source ``before``.
+        These are the terms that are ``lacking`` in an answer, if its vocabulary can spell their translations,
+        and those whose translations were in the source ``before``.
         """
         prompt = self._prompt
         if not prompt.copies:

@@ -1,8 +1,8 @@
-"""What became of every token of one segment, pass by pass: the record from which pictures are drawn.
+"""The trace of every token of one segment, pass by pass, from which diagrams are drawn.
 
 Santilli et al. (2023) draw the dependencies between tokens in this way (their DDGviz): a token that a pass
-confirmed together with those before it did not have to wait for them. Against the output of greedy decoding
-it also shows which guesses were right before they could be known to be.
+confirmed together with those before it did not have to wait for them. Compared with the output of greedy
+decoding, the trace also shows which guesses were right before they were verified.
 """
 
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ class LogitsRow(msgspec.Struct, frozen=True, omit_defaults=True):
     #: The model's most likely token, and its probability.
     choice: int
     p_choice: float
-    #: The token that was offered at this place, if any; its probability.
+    #: The draft token offered at this place, if any; its probability.
     offered: int | None = None
     p_offered: float | None = None
-    #: The token that this pass decided on here; None if it decided nothing. Its probability.
+    #: The token that this pass decided here; None if it decided nothing. Its probability.
     stands: int | None = None
     p_stands: float | None = None
     #: Whether the output ends here, by the model's choice.
@@ -27,7 +27,7 @@ class LogitsRow(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Pass(msgspec.Struct, frozen=True):
-    #: Place of the output that the first row judges; tokens before it were known.
+    #: Place of the output that the first row predicts; tokens before it were known.
     begin: int
     #: All requested rows, including those after a rejected token.
     rows: tuple[LogitsRow, ...]
@@ -37,8 +37,8 @@ class Pass(msgspec.Struct, frozen=True):
     #: Tokens found in the cache; of these, those that were kept although the source before them has changed.
     reused: int = 0
     kept: int = 0
-    #: The places of the output at which the model's choice in this pass is the reference's token, in order;
-    #: known or not. None without a reference.
+    #: The places of the output, in order, at which the model's choice in this pass is the reference's token,
+    #: even if it was not accepted. None without a reference.
     right: tuple[int, ...] | None = None
 
 
@@ -70,7 +70,7 @@ class Decoding(msgspec.Struct, frozen=True):
         return sum(token.decided <= number for token in self.output)
 
     def compared(self, reference: tuple[int, ...]) -> "Decoding":
-        """With the output of greedy decoding, and the places at which each pass agreed with it."""
+        """A copy with the output of greedy decoding, and the places at which each pass agreed with it."""
         passes = tuple(
             msgspec.structs.replace(
                 one,
@@ -90,7 +90,7 @@ class Decoding(msgspec.Struct, frozen=True):
 class UpdateTrace(msgspec.Struct, frozen=True):
     revision: int
     is_final: bool
-    #: What the recogniser said, and its translation.
+    #: The recognised text, and its translation.
     source: str
     text: str
     #: One for each window; several only where the source is longer than the context.
@@ -106,7 +106,7 @@ class UpdateTrace(msgspec.Struct, frozen=True):
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
-    #: Of the file format.
+    #: Version of the file format.
     version: int = 1
     #: Version of the program.
     surtitle: str
@@ -117,7 +117,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     #: Tokens of the prompt's head, which all segments share, and how often they were evaluated in the run.
     head_tokens: int = 0
     head_evaluations: int = 0
-    #: How it was decoded: the settings of the translate stage.
+    #: The settings of the translate stage.
     settings: dict[str, str | int | float | bool | None]
     #: The text of each token that occurs; one that is not a whole character is spelled as bytes, ``<0xE2>``.
     pieces: dict[int, str]

@@ -1,4 +1,4 @@
-"""Translates the growing text of one segment again and again, using its last output as the draft.
+"""Translates the growing text of a segment at each update, with its last output as the draft.
 
 Pure: the caller passes the state of a segment in, gets the new state back, and runs the methods.
 """
@@ -43,7 +43,7 @@ class Window(msgspec.Struct, frozen=True, array_like=True):
     output: tuple[int, ...]
     #: For each token of the output, the number of passes that accepted it.
     stood: tuple[int, ...] = ()
-    #: What the output spells: a resumed run may have a model of another vocabulary.
+    #: The text of the output, because a resumed run may have a model with another vocabulary.
     text: str = ""
 
 
@@ -54,18 +54,18 @@ class SegmentState(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Output(NamedTuple):
-    """The translation of one update; if the model lost it, the last one that it did not lose."""
+    """The translation of one update; if the model gave no usable answer, the last usable one."""
 
     tokens: tuple[int, ...]
     pieces: tuple[str, ...]
     effort: Effort
-    #: The worst trouble with the model, and details for a person to read.
+    #: The model's worst failure, and details for a person to read.
     trouble: ErrorKind | None = None
     why: str = ""
 
 
 #: An update in progress: yields one method after the other to be run, and receives the result of each or has
-#: its `ModelError` thrown in. Returns the segment's new state and what to show.
+#: its `ModelError` thrown in. Returns the segment's new state and the output to show.
 Updating = Generator[DecodeRequest, tuple[DecodingResult, Cost], tuple["SegmentState", "Output"]]
 
 
@@ -76,11 +76,11 @@ class _Answer(NamedTuple):
 
 
 class CommitRule(msgspec.Struct, frozen=True):
-    """Which draft tokens have been accepted often enough to be trusted without another check.
+    """Selects draft tokens that were accepted often enough to be kept without another check.
 
     A token is committed if it was accepted in several passes, and all tokens before it are committed. It
     stays in the forward pass but requests no logits. It is checked again when the source changes at or before
-    the place that it translates, which is estimated as proportional to its own.
+    the place that it translates; that place is estimated in proportion.
     """
 
     #: Passes in which a token must have been accepted; 0 commits nothing.
@@ -89,8 +89,8 @@ class CommitRule(msgspec.Struct, frozen=True):
     def committed(self, accepted: Sequence[int], before: Sequence[int], source: Sequence[int]) -> int:
         """Number of committed tokens at the beginning of the draft.
 
-        ``accepted`` counts for each draft token the passes that accepted it; ``before`` and ``source`` are
-        the token ids of the source that the draft was made from and of the present one.
+        ``accepted`` counts for each draft token the passes that accepted it. ``before`` and ``source`` are
+        the token ids of the draft's source and of the current one.
         """
         if not self.passes or not before:
             return 0
@@ -99,9 +99,9 @@ class CommitRule(msgspec.Struct, frozen=True):
 
 
 class Guard(StrEnum):
-    """What is done beside the decoding method; the SSBD paper does nothing of it."""
+    """Measures in addition to the decoding method; the SSBD paper has none of them."""
 
-    #: Marks at the end of the last output are no part of the draft, because the speaker has gone on since.
+    #: Punctuation at the end of the last output is left out of the draft, because the speaker has continued.
     MARKS = "marks"
     #: An answer that repeats itself is cut.
     REPETITION = "repetition"
@@ -109,11 +109,10 @@ class Guard(StrEnum):
     FIGURES = "figures"
     #: A final is not empty and ends its sentence, if the model was trained on unfinished text.
     ENDINGS = "endings"
-    #: An empty answer, or one in another script, is not taken: the last one stays.
+    #: An empty answer, or one in another script, is rejected: the last one stays.
     ANSWERS = "answers"
 
 
-#: All of them.
 GUARDS = frozenset(Guard)
 
 
@@ -127,7 +126,7 @@ class TranslatorSettings(msgspec.Struct, frozen=True, kw_only=True):
     scripts: tuple[str, ...] = ()
     conditioning: Conditioning = Conditioning()
     commit: CommitRule = CommitRule()
-    #: Whether what was computed for committed tokens is kept when the source grows.
+    #: Whether the KV cells of committed tokens are kept when the source grows.
     keep: bool = False
     guards: frozenset[Guard] = GUARDS
     #: Tokens removed from the end of the draft (the paper's mask-k).
@@ -159,10 +158,10 @@ class SegmentTranslator(ABC):
     def update(
         self, key: str, state: SegmentState, text: str, *, is_final: bool, is_stable: bool = False
     ) -> tuple[SegmentState, Output]:
-        """Translate the present text of segment ``key``; of a stable one, no word will be revised.
+        """Translate the current text of segment ``key``; words of a stable text will not be revised.
 
-        If the model fails, state and output stay as they were before. A final is tried once more, because no
-        later update can repair it.
+        If the model fails, state and output stay as they were. A final is tried once more, because no later
+        update can repair it.
         """
         updating = self.updating(key, state, text, is_final=is_final, is_stable=is_stable)
         try:
@@ -190,14 +189,14 @@ class Translator(SegmentTranslator):
         settings: TranslatorSettings,
         glossary: Glossary | None = None,
     ) -> None:
-        """Translations are biased towards what ``glossary`` says about words of the source."""
+        """Translations are biased towards those of ``glossary`` for terms of the source."""
         self._prompt = prompt
         self.decoder = decoder
         self._method = method
         self._settings = settings
         self._terms = SourceTerms(prompt, glossary)
         self._glossary = glossary if prompt.terms is not None else None
-        # Recent outputs and sources by stream: what is said in other streams does not affect a stream.
+        # Recent outputs and sources by stream, because other streams must not affect a stream.
         self._recent: dict[str, deque[tuple[int, ...]]] = {}
         self._said: dict[str, deque[str]] = {}
 
@@ -207,7 +206,7 @@ class Translator(SegmentTranslator):
     ) -> Updating:
         conditioning = self._settings.conditioning
         text = conditioning.prepare(cleaned(text), is_final=is_final, is_stable=is_stable)
-        # A full stop that was added for the model is not said to viewers.
+        # A full stop that was added for the model is not shown to viewers.
         is_open = conditioning.close and not is_final
         state = SegmentState(tuple(self._readable(window) for window in state.windows))
         try:
@@ -224,7 +223,7 @@ class Translator(SegmentTranslator):
     def _update(self, key: str, state: SegmentState, text: str, *, is_open: bool, is_final: bool) -> Updating:
         answers: list[_Answer] = []
         left, is_cut = self._settings.max_windows, False
-        # Even for a final of this length, no pass is spent on windows that did not change.
+        # In a text of this length, even a final spends no pass on windows that did not change.
         is_long = len(state.windows) >= left
         try:
             for number, part in enumerate(self._split(text)):
@@ -318,9 +317,9 @@ class Translator(SegmentTranslator):
         if lost is not None and Guard.ANSWERS in guards:
             # Neither shown nor used as a draft; the same text is tried again.
             return _Answer(before, effort, lost)
-        # A space alone says nothing, and a final must not take it for an answer.
+        # A blank output is no answer; the final must decode again.
         tokens = decoded.tokens if cleaned(answer) else ()
-        # Fewer where the draft gave way.
+        # Fewer tokens are accepted if the draft was verified again without its last phrase.
         committed = min(task.committed, decoded.accepted)
         counts = count_passes(drafted.stood, committed, decoded.accepted, len(tokens))
         window = Window(source, tokens, counts, self._spelled(tokens))
@@ -329,13 +328,13 @@ class Translator(SegmentTranslator):
     def _with_terms(
         self, key: str, text: str, answer: _Answer, *, is_final: bool
     ) -> Generator[DecodeRequest, tuple[DecodingResult, Cost], _Answer]:
-        """The answer, or one to a source in which the terms that it lacks are translated."""
+        """The answer, or a second one whose source contains the translations of the missing terms."""
         window, effort, trouble = answer
         lacking = self._terms.lacking(text, window.text)
         source = self._terms.source(text, window.source, lacking)
         if trouble or source == window.source:
             return answer
-        # Not drafted: what was said around another word seldom fits the term.
+        # Without a draft: words around another translation seldom fit the term.
         before = Window((), ())
         again = yield from self._translate(key, text, source, before, is_final=is_final)
         if again.trouble or len(self._terms.lacking(text, again.window.text)) >= len(lacking):
@@ -361,7 +360,7 @@ class Translator(SegmentTranslator):
         committed = 0
         if not (is_final and settings.finals_differ):
             committed = min(settings.commit.committed(before.stood, before.source, source), len(draft))
-        # A vocabulary that was not chosen for the language may spell it in small pieces.
+        # A general vocabulary may split the target language into small pieces.
         length = len(source) if self._prompt.knows_unfinished else 2 * len(source)
         return Task(
             prompt=prompt.build(source, is_final=is_final),
@@ -382,16 +381,16 @@ class Translator(SegmentTranslator):
         """The window whose output is the draft."""
         if not self._settings.drafts_source:
             return before
-        # The output has lost the mark that its source got.
+        # The full stop added to the source was removed from the output, so remove it from the source too.
         draft = carried(self._open(before.source), before.output, source)
         return msgspec.structs.replace(
             before, output=draft, stood=standing(before.output, draft, before.stood)
         )
 
     def _open(self, draft: tuple[int, ...]) -> tuple[int, ...]:
-        """The draft without the marks at its end, because the speaker has gone on since.
+        """The draft without the punctuation at its end, because the speaker has continued since.
 
-        In a draft they are likely to be accepted, and would then stand before what was said since.
+        In a draft it is likely to be accepted, and would then precede the new words.
         """
         end = len(draft)
         while end and is_closing(self._prompt.vocabulary.piece(draft[end - 1]).decode(errors="replace")):
@@ -423,9 +422,9 @@ class PivotTranslator(SegmentTranslator):
     """Translates the output of one translator with another, for languages that no model translates directly.
 
     Also called pivot or cascaded translation (Utiyama and Isahara 2007). Each model has its own draft and
-    verifies its own last output; where the English stays as it was, the second one makes no pass.
+    verifies its own last output. If the pivot text has not changed, the second model makes no pass.
 
-    The methods of the first one run at once, in its own decoder; only those of the second one are yielded.
+    The methods of the first translator run at once, in its own decoder; only those of the second are yielded.
     """
 
     def __init__(self, first: SegmentTranslator, second: SegmentTranslator) -> None:
@@ -461,7 +460,7 @@ def _within(key: str) -> str:
 
 
 def _add(streams: dict[str, deque[_T]], stream: str, new: Sequence[_T], most: int) -> None:
-    """Remember what is new in a stream, and of that stream no more than ``most``."""
+    """Add items to a stream, of which at most ``most`` are kept."""
     recent = streams.pop(stream, ())
     # The first stream is the one whose last ended segment is oldest. Copied because several workers do this
     # at the same time.
@@ -471,7 +470,7 @@ def _add(streams: dict[str, deque[_T]], stream: str, new: Sequence[_T], most: in
 
 
 def count_passes(before: Sequence[int], committed: int, accepted: int, length: int) -> tuple[int, ...]:
-    """The counts for an output of ``length`` tokens, of which ``accepted`` were, after those of its draft."""
+    """The pass counts of an output of ``length`` tokens; ``accepted`` are from a draft with ``before``."""
     checked = [passes + 1 for passes in before[committed:accepted]]
     counts = [*before[:committed], *checked]
     return (*counts, *[1] * (accepted - len(counts)), *[0] * (length - accepted))

@@ -14,7 +14,7 @@ MAX_NODES = 64
 
 
 class TokenTree(NamedTuple):
-    """Tokens, and for each one the number of the node that it follows."""
+    """Tokens, and for each one the number of its parent node."""
 
     tokens: tuple[int, ...] = ()
     #: `ROOT`, or the number of an earlier node.
@@ -85,5 +85,5 @@ class TokenTree(NamedTuple):
         return nodes
 
     def begins_with(self, other: "TokenTree") -> bool:
-        """Whether the nodes of ``other`` are the first ones of this tree."""
+        """Whether the nodes of ``other`` are the first nodes of this tree."""
         return self.first(other.size) == other

@@ -1,4 +1,4 @@
-"""Text that is shown as it was spoken, in the form of a translation."""
+"""Text that is shown untranslated, in the form of a translation."""
 
 import regex
 from typing_extensions import override
@@ -12,10 +12,10 @@ _PIECE = regex.compile(rf"\s*(?:[{UNSPACED}]|(?:(?![{UNSPACED}])\S)+)|\s+\Z")
 
 
 class Verbatim(SegmentTranslator):
-    """Passes text on; what the display withholds is counted in its words.
+    """Passes the text through. Its words count as tokens, of which the display may withhold some.
 
     Args:
-        mark: Stands before the text, such as the name of a language that nobody expected.
+        mark: Precedes the text, such as the name of an unexpected language.
     """
 
     def __init__(self, mark: str = "") -> None:
@@ -26,7 +26,7 @@ class Verbatim(SegmentTranslator):
         self, key: str, state: SegmentState, text: str, *, is_final: bool, is_stable: bool = False
     ) -> Updating:
         return state, Output((), (*self._mark, *_PIECE.findall(text)), Effort())
-        yield  # it is a generator that asks for nothing
+        yield  # makes this a generator; it requests nothing
 
     @override
     def release(self, key: str, state: SegmentState) -> None:

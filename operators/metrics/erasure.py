@@ -1,12 +1,12 @@
-"""Normalised erasure (NE; Arivazhagan et al. 2020, section 3.2): how much shown text was taken back.
+"""Normalised erasure (NE; Arivazhagan et al. 2020, section 3.2): how much shown text was erased.
 
     E(i) = |Y(i-1)| - |LCP(Y(i-1), Y(i))|        NE = sum of E(i) over all updates / |Y(last)|
 
 There are two ways to aggregate a corpus. Pooled: all erasures over the lengths of all finals. Mean: the
 average of the segments' own NE. Both are computed, because neither follows from the other.
 
-Papers on re-translation score only finals, and erasure counts removed tokens, whatever replaced them. So the
-words of updates before the final are judged by it (`support`).
+Papers on re-translation score only finals, and erasure counts removed tokens, whatever replaced them. So
+`support` compares the words of earlier updates with the final.
 """
 
 from collections import Counter
@@ -56,7 +56,7 @@ class ErasureMeter:
 
     Args:
         name: The tokenizer in which erasure is counted.
-        state: That of an earlier meter of the stream.
+        state: The state of an earlier meter of the stream.
     """
 
     def __init__(self, name: str, state: ErasureState | None = None) -> None:
@@ -65,7 +65,7 @@ class ErasureMeter:
         self.state = state or ErasureState()
 
     def record(self, caption: Caption) -> ErasureRecord:
-        """Count what this caption erased of the one before it."""
+        """Count the tokens of the previous caption that this one erased."""
         state = self.state
         if caption.segment not in state.open and len(state.open) >= _MAX_OPEN:
             self._close(next(iter(state.open)))
@@ -143,12 +143,12 @@ def _ratio(part: int, whole: int) -> float | None:
 class Step(NamedTuple):
     #: Tokens of the text.
     length: int
-    #: E(i): tokens of the previous text that had to be erased.
+    #: E(i): erased tokens of the previous text.
     erased: int
 
 
 class Marks(NamedTuple):
-    """What became of the tokens of one update; each field is a number of tokens from its start."""
+    """Which tokens of one update are kept later; each field is a number of tokens from its start."""
 
     #: Tokens that the update before already had; later ones are new.
     kept: int
@@ -159,14 +159,14 @@ class Marks(NamedTuple):
 
 
 def marks(steps: Sequence[Step]) -> list[Marks]:
-    """What became of the tokens of each update of one segment.
+    """The `Marks` of each update of one segment.
 
-    Update i keeps the first L(i-1) - E(i) tokens of the update before it and has L(i) tokens. An erasure
-    record contains no more, and this is enough to know when every token came and when it was erased.
+    Update i keeps the first L(i-1) - E(i) tokens of the update before it and has L(i) tokens. These numbers,
+    which erasure records contain, are enough to compute when every token came and when it was erased.
     """
     kept, before = list[int](), 0
     for step in steps:
-        # Never more than either text has, as a file may contradict itself.
+        # Never more than either text has, because a file may contradict itself.
         kept.append(max(0, min(before - step.erased, step.length)))
         before = step.length
     made: list[Marks] = []

@@ -1,7 +1,7 @@
-"""The rule whether a run is healthy: captions come while there is speech. Pure except for its clock.
+"""The health of a run: captions must come while there is speech. Pure except for its clock.
 
-Silence is healthy. A run is unhealthy if a partial waits too long for its caption, if nothing is recognised
-in sound, if a source stops delivering, or if the microphone or the broadcast is missing.
+Silence is healthy. A run is unhealthy if a partial waits too long for its caption, if sound yields no
+recognised text, if a source stops delivering, or if the microphone or the broadcast is missing.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ Cause = Literal["captions_stalled", "no_answers", "nothing_recognized", "source_
 
 
 class Rule(NamedTuple):
-    #: Seconds that a partial may wait for a caption, and that a source may deliver nothing.
+    #: Maximum seconds that a partial waits for a caption, and that a source delivers nothing.
     stall_s: float = 10.0
     #: Seconds of sound without any recognised text that are allowed; 0 for no limit, for music.
     unheard_s: float = 30.0
@@ -22,7 +22,7 @@ class Rule(NamedTuple):
 
 class Verdict(NamedTuple):
     state: State
-    #: Why it is failing: for machines, and in a sentence.
+    #: Why it is failing: as a code, and as a sentence.
     cause: Cause | None = None
     reason: str | None = None
 
@@ -49,13 +49,13 @@ class Health:
         #: When a source last delivered something; None while no source is expected to.
         self._source_at: float | None = None
         self._unheard_s = 0.0
-        #: What was said of a source that disappeared; its next sound means that it is back.
+        #: The message about a source that disappeared; its next sound means that it is back.
         self.lost: str | None = None
         #: The last message of a recogniser since its last partial.
         self.trouble: str | None = None
 
     def ready(self) -> None:
-        """The run begins: delays count from now on."""
+        """The run begins: delays are measured from now on."""
         self._is_ready = True
         self.loads(0)
 
@@ -78,7 +78,7 @@ class Health:
             self._unheard_s = 0.0
 
     def partial(self, key: str, revision: int) -> None:
-        """A hypothesis of a segment came, and now waits for its caption."""
+        """A hypothesis of a segment arrived; its caption will follow."""
         self._unheard_s = 0.0
         self.trouble = None
         since, _ = self.waiting.get(key, (self._now(), 0))

@@ -1,7 +1,7 @@
 """Latency of captions in the field's terms, for captions that may be rewritten after they were shown.
 
 A segment of speech lasts X seconds and ends up as J tokens. Token j came at d(j), in seconds from the start
-of the segment. The speaker is assumed to speak evenly, so that token j could have come at (j-1)·X/J.
+of the segment. The speaker is assumed to speak evenly, so token j could have come at (j-1)·X/J.
 
 A token came when it was *final*: at the update after which the text up to and including the token never
 changed again. Re-translation is measured in this way (Arivazhagan et al. 2020, "Re-translation versus
@@ -13,7 +13,7 @@ shown, and all figures equal those of a system that only appends.
     LAAL    length-adaptive average lagging (Papi et al. 2022, "Over-Generation Cannot Be Rewarded")
     lag     d(j) - (j-1)·X/J of each token, none left out
 
-AL and LAAL stop at the first token that came after all of the speech had been heard, as in SimulEval.
+AL and LAAL stop at the first token that came after the end of the speech, as in SimulEval.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from operators.text import common_prefix
 
 
 class Clocks(NamedTuple):
-    """When an update came, in seconds of the stream, by two clocks."""
+    """The time of an update, in seconds of the stream, by two clocks."""
 
     #: Computation-unaware: the end of the speech that it covers.
     heard_s: float
@@ -36,7 +36,7 @@ class TokenTimes:
 
     def __init__(self) -> None:
         self._tokens: tuple[str, ...] = ()
-        #: When something first stood in the place of each token, also of a longer text that there was before.
+        #: When each place first had a token, including the places of a longer earlier text.
         self._places: list[Clocks] = []
         #: When the text up to and including the token last changed.
         self.final: list[Clocks] = []
@@ -49,12 +49,12 @@ class TokenTimes:
 
     @property
     def first(self) -> list[Clocks]:
-        """When something first stood in the token's place."""
+        """When the place of each token first had one."""
         return self._places[: len(self._tokens)]
 
 
 def average_lagging(delays_s: Sequence[float], source_s: float, reference_length: int) -> float | None:
-    """AL: how far the tokens are behind a speaker whose translation would have the reference's length.
+    """AL: how far the tokens lag behind a speaker whose translation would have the reference's length.
 
         1/τ · sum over j ≤ τ of d(j) - (j-1)·X/|Y*|,  τ the first j with d(j) ≥ X, or J
 
@@ -83,7 +83,7 @@ def average_lagging(delays_s: Sequence[float], source_s: float, reference_length
 def length_adaptive_average_lagging(
     delays_s: Sequence[float], source_s: float, reference_length: int
 ) -> float | None:
-    """LAAL: AL that does not reward hypotheses that are longer than the reference.
+    """LAAL: AL without its reward for hypotheses that are longer than the reference.
 
     It uses max(J, |Y*|) instead of |Y*|. Arguments and result as in `average_lagging`.
     """
@@ -91,7 +91,7 @@ def length_adaptive_average_lagging(
 
 
 def token_lags(delays_s: Sequence[float], source_s: float) -> list[float]:
-    """Re-translation lag: how far each token is behind an even speaker, d(j) - (j-1)·X/J.
+    """Re-translation lag: how far each token lags behind an even speaker, d(j) - (j-1)·X/J.
 
     Args:
         delays_s: d(j) of each token, in seconds from the segment's begin.

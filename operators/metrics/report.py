@@ -66,7 +66,7 @@ class StreamFigures(Figures, frozen=True, kw_only=True):
     #: Means over the segments.
     al: Lagging
     laal: Lagging
-    #: Over all tokens: until they were final, and until something first stood in their place.
+    #: Over all tokens: until they were final, and until their places first had a token.
     lag: Lag | None
     lag_first: Lag | None
 
@@ -130,7 +130,7 @@ class ReportMeter:
 
     @property
     def segments(self) -> list[tuple[str, int]]:
-        """All segments, finished or not: streams as they began, each in the order of speech."""
+        """All segments, finished or not: streams in order of their start, each in the order of speech."""
         return [
             (name, number) for name, stream in self._streams.items() for number in sorted(stream.segments)
         ]

@@ -11,7 +11,7 @@ import numpy as np
 from operators.events import Effort, Erasure, ErasureRecord
 from operators.notifications import Missing
 
-#: Seconds that are kept for percentiles at least: those of two days of speech.
+#: Minimum number of durations kept for percentiles: those of two days of speech.
 MAX_KEPT = 2**18
 
 
@@ -21,7 +21,7 @@ class Percentiles(msgspec.Struct, frozen=True):
 
 
 class LatencyParts(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the time from speech to caption went, in milliseconds (`operators.events.Latency`)."""
+    """The parts of the time from speech to caption, in milliseconds (`operators.events.Latency`)."""
 
     recogniser: Percentiles | None = None
     queue: Percentiles | None = None
@@ -33,34 +33,34 @@ class ErasureSum(msgspec.Struct, frozen=True, kw_only=True):
     #: NE of the whole translations and of the shown text, pooled over the finals.
     ne_raw: float | None = None
     ne_shown: float | None = None
-    #: The same as the mean over the segments, as the paper reports it.
+    #: NE as the mean over the segments, as the paper reports it.
     ne_raw_mean: float | None = None
     ne_shown_mean: float | None = None
 
 
 class Figures(ErasureSum, frozen=True, kw_only=True):
-    """What the updates of a run, or of one of its streams, amount to. Figures without data are absent."""
+    """Totals over the updates of a run, or of one of its streams. Figures without data are absent."""
 
     segments: int
     updates: int
-    #: Partials that newer ones overtook and that were never translated.
+    #: Superseded partials, which were never translated.
     overtaken: int
     accepted_over_drafted: float | None
     accepted_over_output: float | None
-    #: Milliseconds from a partial's arrival to its caption, of updates that change words of what is shown.
+    #: Milliseconds from a partial's arrival to its caption, for updates that change shown words.
     latency_ms: Percentiles | None
     #: Milliseconds from the end of the speech that a partial covers to its caption.
     latency_from_speech_ms: Percentiles | None
-    #: The parts of these.
+    #: The parts of these latencies.
     latency_parts_ms: LatencyParts
 
 
 class Summary(Figures, frozen=True, kw_only=True):
-    #: The erasure by signature, where it cannot be pooled: languages are counted in different tokens.
+    #: The erasure by signature, if it cannot be pooled because languages are counted in different tokens.
     erasures: dict[str, ErasureSum] = {}
-    #: Updates that changed no word of what is shown: finals, for instance, that only bring their full stop.
+    #: Updates that changed no shown word, such as finals that only add their full stop.
     unchanged: int = 0
-    #: Milliseconds from speech for each of several languages of captions, by its code.
+    #: Milliseconds from speech to caption by the code of the language, if captions are in several languages.
     languages_from_speech_ms: dict[str, Percentiles] | msgspec.UnsetType = msgspec.UNSET
     #: Updates in which the model failed, by kind (`operators.model_errors.ErrorKind`).
     troubles: dict[str, int]
@@ -72,7 +72,7 @@ class Summary(Figures, frozen=True, kw_only=True):
     #: Forward passes, and seconds spent in them.
     passes: int
     model_s: float
-    #: What files lack because they could not be written.
+    #: Records missing from files that could not be written.
     missing: tuple[Missing, ...] = ()
     signature: str
     settings: dict[str, Any]
@@ -82,7 +82,7 @@ class Durations:
     """The latest of any number of durations, in seconds."""
 
     def __init__(self) -> None:
-        #: How many there were, and their sum.
+        #: The number of all durations, and their sum.
         self.count = 0
         self.total_s = 0.0
         self._values_s = array("d")
@@ -95,7 +95,7 @@ class Durations:
             del self._values_s[:MAX_KEPT]
 
     def percentiles_ms(self) -> Percentiles | None:
-        """Of the latest durations, in milliseconds; None without any."""
+        """Percentiles of the latest durations, in milliseconds; None without any."""
         if not self.count:
             return None
         p50, p95 = np.quantile(self._values_s, (0.5, 0.95))
@@ -125,8 +125,8 @@ class SummaryMeter:
         self._parts = {name: Durations() for name in LatencyParts.__struct_fields__}
         self._troubles: Counter[str] = Counter()
         self._effort = Effort()
-        #: By the part of the signature that says what is counted, because versions may change while a run is
-        #: stopped: the last signature, and the sums of the whole translations and of the shown text.
+        #: The last signature, and the sums of the whole translations and of the shown text. The key is the
+        #: signature without versions, because these may change while a run is stopped.
         self._erasures: dict[str, tuple[str, _TextSum, _TextSum]] = {}
 
     def add(self, record: ErasureRecord) -> None:
@@ -189,7 +189,7 @@ class SummaryMeter:
         cut: int = 0,
         missing: Sequence[Missing] = (),
     ) -> Summary:
-        """The figures so far; ``settings`` produced them, ``missing`` is what files lack."""
+        """The figures so far; ``settings`` produced them, ``missing`` are the records that files lack."""
         erasures = self.erasures()
         languages = {code: one.percentiles_ms() for code, one in self._languages.items()}
         return Summary(

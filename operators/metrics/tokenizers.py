@@ -1,4 +1,4 @@
-"""Tokenizers in which figures are counted: sacrebleu's, so that erasure is comparable with papers.
+"""Tokenizers in which figures are counted: sacrebleu's, to make erasure comparable with papers.
 
 Latency is counted in ``word``, or in ``char`` for languages without spaces, as in SimulEval.
 """
@@ -17,8 +17,8 @@ from operators.languages import Language
 #: Splits a text into tokens.
 Tokenizer = Callable[[str], tuple[str, ...]]
 
-# Characters that are split in one call. MeCab takes quadratic time in the length of the longest word and
-# fails on some long texts; no caption is that long.
+# Maximum characters that are split in one call. MeCab takes quadratic time in the length of the longest word
+# and fails on some long texts; no caption is that long.
 _MAX_CHARACTERS = 2000
 
 _MODULES = {
@@ -28,7 +28,7 @@ _MODULES = {
     "char": ("tokenizer_char", "TokenizerChar"),
     "word": ("tokenizer_none", "NoneTokenizer"),
     "intl": ("tokenizer_intl", "TokenizerV14International"),
-    # These two need a file, which `connectors.scoring.tokenizer_file` gets.
+    # These two need a file, which `connectors.scoring.tokenizer_file` provides.
     "flores101": ("tokenizer_spm", "Flores101Tokenizer"),
     "flores200": ("tokenizer_spm", "Flores200Tokenizer"),
 }
@@ -58,18 +58,18 @@ def tokenizer(name: str) -> Tokenizer:
 
 
 def _forget(kind: type[BaseTokenizer]) -> None:
-    """Clear the caches of all tokenizers of a kind; they also call each other."""
+    """Clear the caches of all subclasses; tokenizers also call each other."""
     for one in kind.__subclasses__():
         if hasattr(one.__call__, "cache_clear"):
             one.__call__.cache_clear()
         _forget(one)
 
 
-@cache  # each room asks for it, and the versions are read from files
+@cache  # each room needs it, and the versions are read from files
 def erasure_signature(tokenizer_name: str, mask_k: int | None) -> str:
     """The signature that reproduces an erasure figure: tokenizer, aggregation, mask and versions.
 
-    ``mask_k`` is absent if the captions do not say it.
+    ``mask_k`` is None if the captions do not contain it.
     """
     mask = "unknown" if mask_k is None else str(mask_k)
     versions = f"sacrebleu:{version('sacrebleu')}|surtitle:{version('surtitle')}"
@@ -82,10 +82,10 @@ def latency_tokenizer(language: Language) -> str:
 
 
 def spelled(text: str, tokens: Sequence[str]) -> list[str]:
-    """Each token as it stands in the text, with the white space before it.
+    """Each token as it is written in the text, with the white space before it.
 
-    Together they are the text without the white space at its end. Where a tokenizer has rewritten what it
-    split (sacrebleu's 13a turns ``&amp;`` into ``&``), the tokens themselves are given, a space before each.
+    Joined, they are the text without the white space at its end. If a tokenizer has rewritten the text
+    (sacrebleu's 13a turns ``&amp;`` into ``&``), the result is the tokens, separated by spaces.
     """
     made, place = [], 0
     for token in tokens:

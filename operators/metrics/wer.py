@@ -1,4 +1,4 @@
-"""Word error rate: how many words of a transcript are wrong, whatever its case and punctuation."""
+"""Word error rate: how many words of a transcript are wrong, ignoring case and punctuation."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,7 +8,7 @@ _WORDS = regex.compile(r"[\p{L}\p{N}']+")
 
 
 def word_error_rate(texts: Iterable[tuple[str, str]]) -> float | None:
-    """In per cent, pooled over pairs of what was said and what was heard; None if no word was said."""
+    """In per cent, pooled over pairs of reference and hypothesis; None if the references have no words."""
     pairs = [(spoken_words(said), spoken_words(heard)) for said, heard in texts]
     words = sum(len(said) for said, _ in pairs)
     return 100 * sum(word_errors(*pair) for pair in pairs) / words if words else None

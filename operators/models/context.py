@@ -1,4 +1,4 @@
-"""What is asked of a model's memory for sequences."""
+"""Settings of a model's memory for sequences."""
 
 import msgspec
 
@@ -14,5 +14,5 @@ class ContextSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     #: Tokens per call; a longer request is split.
     batch: int = BATCH
     threads: int
-    #: Number of tokens, from the first one on, that get logits; absent for the whole vocabulary.
+    #: Logits are computed for this many tokens of the vocabulary, from the first; absent for all.
     tokens: int | None = None

@@ -1,4 +1,4 @@
-"""What llama.cpp computes on: the devices of this build's backends, and a model's layers on them."""
+"""The devices of llama.cpp's backends in this build, and the placement of a model's layers on them."""
 
 import ctypes
 from typing import Any, NamedTuple
@@ -13,12 +13,12 @@ _GPU_KINDS = (1, 2)
 
 
 class Device(NamedTuple):
-    """A device of ggml, such as ``CUDA0``, NVIDIA H200; ``CPU`` is one too."""
+    """A device of ggml, such as ``CUDA0`` (NVIDIA H200) or ``CPU``."""
 
     name: str
     description: str
     is_gpu: bool
-    #: Memory in megabytes; 0 where the backend does not say.
+    #: Memory in megabytes; 0 if the backend does not report it.
     megabytes: int
 
     def __str__(self) -> str:
@@ -52,13 +52,13 @@ class Placement(NamedTuple):
     """Where a model's passes are computed."""
 
     device: str
-    #: Layers that a GPU holds, the output layer among them, of all.
+    #: Layers on GPUs, including the output layer; and all layers.
     gpu_layers: int
     layers: int
 
 
 def placement(model: LlamaModel) -> Placement:
-    """Where llama.cpp has put a model: its default is all layers on the GPUs, if there are any."""
+    """The placement of a model by llama.cpp; by default all layers are on the GPUs, if there are any."""
     gpus = [one for one in devices() if one.is_gpu] if llama.llama_supports_gpu_offload() else []
     layers = int(llama.llama_model_n_layer(model.handle)) + 1
     asked = int(llama.llama_model_default_params().n_gpu_layers)

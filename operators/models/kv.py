@@ -39,7 +39,7 @@ class SequenceStore(Protocol):
         ...
 
     def copy_part(self, source: int, target: int, start: int, end: int) -> None:
-        """Let ``target`` hold what ``source`` holds from position ``start`` up to ``end``."""
+        """Let ``target`` also hold the tokens of ``source`` from position ``start`` up to ``end``."""
         ...
 
     def shift(self, sequence: int, start: int, end: int, by: int) -> None:
@@ -47,7 +47,7 @@ class SequenceStore(Protocol):
         ...
 
     def cut_sequence(self, sequence: int, length: int) -> None:
-        """Forget what ``sequence`` holds from position ``length`` on.
+        """Forget the tokens of ``sequence`` from position ``length`` on.
 
         Cutting at 0 always works. Raises `ModelError` if the memory cannot be cut at ``length``.
         """
@@ -60,18 +60,18 @@ class SequenceStore(Protocol):
     def evaluate_parts(self, parts: Sequence[Part]) -> list[Logits]:
         """Append each part to its sequences in one pass, in order; the logits that each part requests.
 
-        Together they have at most `largest_pass` tokens. All logits are valid until the next pass. If the
-        model fails, raises `ModelError` for all parts; any of them may be in the memory then.
+        Together they have at most `largest_pass` tokens. All logits are valid until the next pass. Raises
+        `ModelError` if the model fails; any of the parts may be in the memory then.
         """
         ...
 
 
 class _ParkedCells:
-    """Holds tokens of a session until what stands before them has been evaluated, in a spare sequence.
+    """Holds tokens of a session in a spare sequence until the tokens before them have been evaluated.
 
-    llama.cpp appends to a sequence only at its end. So where the source grows, the kept tokens of the output
-    move here, the source is appended, and they come back behind it at new positions. Sequences share cells,
-    so nothing is copied; the keys are turned with the next pass (RoPE; Su et al. 2021, section 3.2).
+    llama.cpp appends to a sequence only at its end. So when the source grows, the kept tokens of the output
+    move here, the source is appended, and they come back after it at new positions. Sequences share cells, so
+    nothing is copied; the keys are rotated with the next pass (RoPE; Su et al. 2021, section 3.2).
     """
 
     def __init__(self, store: SequenceStore, trunk: int, number: int) -> None:
@@ -79,7 +79,7 @@ class _ParkedCells:
         self._held = (0, 0)
 
     def take(self, begin: int, end: int) -> None:
-        """Hold what the trunk holds from position ``begin`` up to ``end``; the caller cuts it there."""
+        """Hold the trunk's tokens from position ``begin`` up to ``end``; the caller cuts the trunk."""
         self._store.copy_part(self._trunk, self._number, begin, end)
         self._held = begin, end
 
@@ -96,14 +96,14 @@ class _ParkedCells:
 
 
 class _Beams:
-    """Continuations of a sequence next to each other, for a beam search."""
+    """Alternative continuations of a sequence, for a beam search."""
 
     def __init__(self, store: SequenceStore, trunk: int, own: Sequence[int]) -> None:
-        """``trunk`` is the sequence that they continue, and ``own`` are theirs, all empty."""
+        """``trunk`` is the sequence that they continue; ``own`` are their own sequences, all empty."""
         self._store, self._trunk, self._own = store, trunk, own
         #: Maximum number of continuations.
         self.most = len(own)
-        # The sequence of each continuation, and the length of what they continue.
+        # The sequence of each continuation, and the length of the trunk.
         self._held: dict[tuple[int, ...], int] = {}
         self._start = 0
 
@@ -111,7 +111,7 @@ class _Beams:
         return sum(len(path) - _known(self._held, path) for path in paths)
 
     def place(self, start: int, paths: Sequence[tuple[int, ...]]) -> list[Part]:
-        """What a pass must append, a part for each path; those that none of them continues are dropped."""
+        """The parts that a pass must append, one per path; held paths that none continues are dropped."""
         parents = {path[:-1] for path in paths}
         for path in [one for one in self._held if one not in parents]:
             self._store.cut_sequence(self._held.pop(path), 0)
@@ -132,7 +132,7 @@ class _Beams:
         return parts
 
     def settle(self, tokens: Sequence[int]) -> int:
-        """Append what ``tokens`` share with the nearest continuation to the trunk, drop all; its length."""
+        """Append the best continuation's part of ``tokens`` to the trunk, drop all; return its length."""
         grown = 0
         if self._held:
             wanted = tuple(tokens)
@@ -156,7 +156,7 @@ def _known(held: Collection[tuple[int, ...]], path: tuple[int, ...]) -> int:
 
 
 class _Branches:
-    """A tree of continuations next to one sequence, in sequences borrowed from ``spare``.
+    """A tree of continuations of one sequence, in sequences borrowed from ``spare``.
 
     The trunk of the tree is part of the sequence itself.
     """
@@ -168,13 +168,13 @@ class _Branches:
         self._root = 0
 
     def fitting(self, tree: TokenTree, most: int) -> TokenTree:
-        """The first nodes of ``tree``, up to ``most``, as many as there are sequences for."""
+        """The first nodes of ``tree``, limited by ``most`` and by the number of sequences."""
         tree = tree.first(most)
         sequences = self._sequences(tree)
         return tree.first(next((node for node, one in enumerate(sequences) if one is None), tree.size))
 
     def place(self, tokens: Sequence[int], start: int, tree: TokenTree, held: int, rows: int) -> list[Part]:
-        """What a pass must append for ``tokens`` and a tree from `fitting`; prepares the sequences for it.
+        """The parts that a pass must append for ``tokens`` and a tree from `fitting`; prepares the sequences.
 
         The first ``held`` nodes are in the cache already; the last ``rows`` tokens and nodes need logits.
         """
@@ -243,7 +243,7 @@ class _Branches:
 
 
 class KvSequence:
-    """One numbered sequence as the `KvCache` of a session, and what is held next to it."""
+    """One numbered sequence as the `KvCache` of a session, with its beams, branches and parked tokens."""
 
     def __init__(
         self,
@@ -258,10 +258,10 @@ class KvSequence:
         """An empty sequence ``number`` of ``store``.
 
         Args:
-            make_room: Drops some sequences, but not the one with that number; whether there were any.
-            parked: The sequence for tokens that wait; None if the store cannot move tokens.
+            make_room: Drops some sequences, but not the one with that number; returns whether there were any.
+            parked: The sequence for parked tokens; None if the store cannot move tokens.
             beams: Sequences of its own for a beam search.
-            spare: Sequences for the branches of a tree, shared with others that have none meanwhile.
+            spare: Sequences for the branches of a tree, shared with `KvSequence`s that have no branches.
         """
         self.store = store
         self.number = number
@@ -280,7 +280,7 @@ class KvSequence:
         self.cut(0)
 
     def cut(self, length: int) -> int:
-        """Drop every position from ``length`` on, and what is next to it; return how many are left."""
+        """Drop every position from ``length`` on, branches and parked tokens; return how many are left."""
         self.branches.forget()
         if self.parked is not None:
             self.parked.forget()
@@ -292,7 +292,7 @@ class KvSequence:
         try:
             self.store.cut_sequence(self.number, length)
         except ModelError:
-            # A recurrent layer holds one state for all tokens: those after the head are evaluated again.
+            # A recurrent layer holds one state for all tokens, so all after the head are evaluated again.
             self.store.cut_sequence(self.number, 0)
             return self._take_head() if self._holds_head else 0
         return length
@@ -317,12 +317,12 @@ class KvSequence:
         """Append ``tokens`` and the nodes of ``tree`` from ``held`` on, as many as fit, in one pass.
 
         Earlier nodes are in the cache already: as the sequence's own last tokens, or from the last call with
-        this ``start`` and no ``tokens`` since. The part of a long prompt that does not fit into the pass of
-        the tree is evaluated before it.
+        this ``start`` and no ``tokens`` since. If a long prompt does not fit into the pass of the tree, its
+        first part is evaluated before.
 
         Returns:
-            How many nodes, counted from the first, the cache then has, and the logits of those of the last
-            ``rows`` given tokens and nodes that were evaluated.
+            The number of nodes, from the first on, that the cache then has, and the logits of the evaluated
+            ones among the last ``rows`` tokens and nodes.
         """
         largest = self.store.largest_pass
         judged = max(0, rows - tree.size)
@@ -339,7 +339,7 @@ class KvSequence:
                 parts = self.branches.place(tokens, start, fitting, held, max(1, rows))
                 logits = np.concatenate(self.store.evaluate_parts(parts))
             except ModelError as error:
-                # Nodes off the trunk could not be evaluated again.
+                # Held nodes off the trunk would be lost, and cannot be evaluated again.
                 may_retry = isinstance(error, CacheFullError) and fitting.first(held).is_chain
                 if not may_retry or not self._make_room(self.number):
                     self.branches.forget()
@@ -350,25 +350,25 @@ class KvSequence:
 
 
 class KvSession(PrefixSession):
-    """Answers requests from a `KvSequence`, for continuations in a beam search too.
+    """Answers requests from a `KvSequence`, also those of a beam search.
 
-    If a request allows it and the sequence can, tokens of the output are kept behind a prompt that has
-    changed: the prompt is evaluated in one pass, then these move behind it, and the rest is evaluated in
-    another. Sessions may share passes: each of them is answered by `begin`, `parts` and `end`.
+    If the request and the sequence allow it, tokens of the output are kept after a changed prompt: the prompt
+    is evaluated in one pass, then these tokens move after it, and the rest is evaluated in another pass.
+    Sessions may share passes: then each request is answered by `begin`, `parts` and `end`.
     """
 
     def __init__(self, sequence: KvSequence, head: Sequence[int], least_kept: int = 1) -> None:
         """Start with a sequence that holds ``head``.
 
         Fewer tokens than ``least_kept`` are evaluated and not kept, because the prompt would need a pass of
-        its own. Those who share that pass count theirs together.
+        its own. For sessions that share this pass, their sum counts.
         """
         super().__init__(sequence, head)
         self.sequence = sequence
         #: Length of the head, whose cells are shared with other sessions.
         self.shared = len(head)
         self._least_kept = least_kept
-        # Where the output begins among the held tokens, and the end of those computed behind another prompt.
+        # Where the output begins in the held tokens, and the end of those computed after another prompt.
         self._output_from = self._stale_end = 0
 
     def size(self, request: Forward | BeamForward, *, keeps: bool | None = None) -> int:
@@ -382,7 +382,7 @@ class KvSession(PrefixSession):
         return len(tokens) - prefix - self._moved(tokens, request, prefix, keeps)
 
     def movable(self, request: Forward | BeamForward) -> int:
-        """Number of tokens that could be kept behind a prompt that has changed, however few."""
+        """Number of tokens that could be kept after a changed prompt, however few."""
         if isinstance(request, BeamForward):
             return 0
         self._settle_beams(request)
@@ -413,10 +413,10 @@ class KvSession(PrefixSession):
             self.sequence.evaluate(lead.tokens, lead.start, 0)
 
     def begin(self, request: Forward | BeamForward, *, keeps: bool | None = None) -> Part | None:
-        """Cut the sequence, and return what must be appended before `parts`; None if nothing must.
+        """Cut the sequence, and return the part to append before `parts`; None if there is none.
 
-        If that fails, the next request may still begin normally. ``keeps`` says whether tokens that can move
-        behind a changed prompt do so; by default, if they are enough to pay for a pass of the prompt.
+        If appending fails, the next request may still begin normally. ``keeps`` decides whether tokens move
+        after a changed prompt; by default they do if they are enough to pay for a pass of the prompt.
         """
         tokens = list(request.tokens)
         if isinstance(request, BeamForward):
@@ -446,7 +446,7 @@ class KvSession(PrefixSession):
         return self._part(tokens[prefix:], prefix) if prefix < len(tokens) else None
 
     def parts(self, request: Forward | BeamForward) -> list[Part]:
-        """What a pass must append to answer ``request``, after what `begin` returned."""
+        """The parts that a pass must append to answer ``request``, after the part that `begin` returned."""
         if isinstance(request, BeamForward):
             return self.sequence.beams.place(len(request.tokens), request.paths)
         start = self.reused
@@ -464,7 +464,7 @@ class KvSession(PrefixSession):
         self._output_from = request.output_from
 
     def _settle_beams(self, request: Forward) -> None:
-        """Hold one sequence again, with what ``request`` has in common with the continuations held so far."""
+        """Hold one sequence again, with the prefix that ``request`` shares with a held continuation."""
         beams = self.sequence.beams
         if self._failed:
             beams.forget()
@@ -477,7 +477,7 @@ class KvSession(PrefixSession):
         self._stale_end = min(self._stale_end, length)
 
     def _usable_prefix(self, tokens: Sequence[int], request: ModelRequest) -> int:
-        """Of the tokens computed behind another prompt, only as many as the request allows."""
+        """The reusable prefix; the request limits how much of it was computed after another prompt."""
         prefix = super()._usable_prefix(tokens, request)
         allowed = request.output_from + request.kept
         if prefix > self._output_from and allowed < self._stale_end:
@@ -485,7 +485,7 @@ class KvSession(PrefixSession):
         return prefix
 
     def _moved(self, tokens: Sequence[int], request: Forward, prefix: int, keeps: bool | None) -> int:
-        """How many tokens of the output move behind the changed prompt."""
+        """How many tokens of the output move after the changed prompt."""
         start, begin = request.output_from, self._output_from
         most = min(request.kept, request.logits_from - start)
         can_move = self.sequence.parked is not None and not self._failed and keeps is not False
@@ -496,7 +496,7 @@ class KvSession(PrefixSession):
 
 
 class KvTreeSession(KvSession):
-    """Answers requests for trees too."""
+    """A `KvSession` that also answers requests for trees."""
 
     # The tree in the cache, and the position of its start; its trunk is the end of the held tokens.
     _tree = TokenTree()
@@ -521,7 +521,7 @@ class KvTreeSession(KvSession):
             self.settle(known)
             held = max(0, self._cut(self._usable_prefix(known, request)) - len(tokens))
         start = min(len(self._held), len(tokens))
-        # A failed pass leaves no branches, and anything after the held tokens.
+        # A failed pass leaves no branches, but may leave anything after the held tokens.
         self._failed, self._tree = True, TokenTree()
         there, logits = self.sequence.evaluate_tree(tokens[start:], start, tree, held, length - logits_from)
         self._failed = False
@@ -532,7 +532,7 @@ class KvTreeSession(KvSession):
         return logits
 
     def settle(self, tokens: Sequence[int] = ()) -> None:
-        """Hold one sequence again: the one that matches ``tokens`` for longest, else the trunk."""
+        """Hold one sequence again: the path with the longest match of ``tokens``, else the trunk."""
         tree, root, self._tree = self._tree, self._root, TokenTree()
         if tree.is_chain:
             return

@@ -19,8 +19,8 @@ from operators.models.llama_model import WITHOUT_MEMORY, LlamaModel
 
 #: llama_decode's return value if the KV cache has no space for the batch.
 _NO_SLOT = 1
-#: llama.cpp multiplies matrices in tiles of so many rows, and the remaining rows one by one: on one processor
-#: 15 rows of logits took 93 ms, and 16 took 69.
+#: llama.cpp multiplies matrices in tiles of this many rows, and the remaining rows one by one: on one
+#: processor 15 rows of logits took 93 ms, and 16 took 69.
 _TILE = 4
 
 
@@ -50,7 +50,7 @@ class Batch:
     def fill(self, parts: Sequence[Part]) -> list[slice]:
         """Describe ``parts``; returns the slice of llama.cpp's output rows for each part.
 
-        The number of rows is a multiple of `_TILE` if there are more and enough tokens.
+        More than `_TILE` rows are rounded up to a multiple of it, if there are enough tokens.
         """
         wanted = sum(part.rows for part in parts)
         more = -wanted % _TILE if wanted > _TILE else 0
@@ -76,27 +76,27 @@ class LlamaContext:
     """A KV cache of numbered sequences, and the passes that fill it."""
 
     def __init__(self, model: LlamaModel, settings: ContextSettings) -> None:
-        """Raises `InputError` if there is no memory for so many cells."""
+        """Raises `InputError` if memory does not suffice for the cells."""
         self._can_turn = model.can_turn
         self._vocabulary_size = model.vocabulary_size
         self._tokens = settings.tokens or model.vocabulary_size
         self._size = settings.batch
-        #: Maximum number of tokens in a pass over several sequences; 0 where these can only grow.
+        #: Maximum number of tokens in a pass over several sequences; 0 if sequences can only grow.
         self.largest_pass = 0 if model.is_recurrent else settings.batch
         params = llama.llama_context_default_params()
         params.n_ctx = settings.cells
         params.n_batch = params.n_ubatch = settings.batch
         params.n_seq_max = settings.sequences
         params.n_threads = params.n_threads_batch = settings.threads
-        # One buffer for all sequences, so that the head of the prompt is shared, not copied. A full-size
-        # sliding-window cache, because a rollback could otherwise find its cells gone.
+        # One buffer for all sequences, to share the head of the prompt instead of copying it. A full-size
+        # sliding-window cache, because otherwise the cells for a rollback may be gone.
         params.kv_unified = True
         params.swa_full = True
         self._context = llama.llama_init_from_model(model.handle, params)
         if not self._context:
             raise InputError(
                 f"{model.path}: no context of {settings.cells} tokens fits into memory; "
-                "ask for fewer or shorter sessions"
+                "use fewer or shorter sessions"
             )
         self._memory = llama.llama_get_memory(self._context)
         if not self._memory:
@@ -110,30 +110,30 @@ class LlamaContext:
             self._context = None
 
     def copy_sequence(self, source: int, target: int) -> None:
-        """Let the empty sequence ``target`` hold what ``source`` holds, sharing its cells."""
+        """Let the empty sequence ``target`` hold all tokens of ``source``, sharing its cells."""
         llama.llama_memory_seq_cp(self._memory, source, target, -1, -1)
 
     def copy_part(self, source: int, target: int, start: int, end: int) -> None:
-        """Let ``target`` hold what ``source`` holds from ``start`` up to ``end``, sharing its cells."""
+        """Let ``target`` also hold the tokens of ``source`` from ``start`` up to ``end``, in shared cells."""
         if start < end:
             llama.llama_memory_seq_cp(self._memory, source, target, start, end)
 
     def shift(self, sequence: int, start: int, end: int, by: int) -> None:
         """Add ``by`` to the positions from ``start`` up to ``end``, which belong to ``sequence`` alone.
 
-        The next pass turns the keys of these tokens to their new positions.
+        The next pass rotates the keys of these tokens to their new positions.
         """
         llama.llama_memory_seq_add(self._memory, sequence, start, end, by)
 
     @property
     def can_shift(self) -> bool:
-        """Whether tokens can move: only where positions are in the keys, as rotations."""
+        """Whether tokens can move: only if positions are rotations of the keys."""
         return self._can_turn and bool(llama.llama_memory_can_shift(self._memory))
 
     def cut_sequence(self, sequence: int, length: int) -> None:
-        """Drop what ``sequence`` holds from position ``length`` on.
+        """Drop the tokens of ``sequence`` from position ``length`` on.
 
-        Raises `ModelError` if llama.cpp cannot; it can always drop all of it.
+        Raises `ModelError` if llama.cpp cannot; cutting at 0 always works.
         """
         if not llama.llama_memory_seq_rm(self._memory, sequence, length, -1):
             why = f"llama.cpp cannot cut a sequence at position {length}"
@@ -142,8 +142,8 @@ class LlamaContext:
     def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
         """Append ``tokens`` to ``sequence`` at ``start``; logits of the last ``rows``, if any, as a view.
 
-        The call is split if the batch is smaller; rows are then copied, as each call overwrites the buffer.
-        Raises `ModelError` if llama.cpp fails, `CacheFullError` if it could succeed with less in the cache.
+        The call is split if the batch is smaller; rows are then copied, because each call overwrites the
+        buffer. Raises `ModelError` if llama.cpp fails, `CacheFullError` if less in the cache could help.
         """
         first_row = len(tokens) - rows
         found: list[Logits] = []
@@ -158,9 +158,9 @@ class LlamaContext:
         return found[0] if found else np.empty((0, self._tokens), np.float32)
 
     def evaluate_parts(self, parts: Sequence[Part]) -> list[Logits]:
-        """Append each part to its sequences, in one pass; the logits that each wants, as views.
+        """Append each part to its sequences, in one pass; the logits that each requests, as views.
 
-        At most `largest_pass` tokens. Raises as `evaluate` does.
+        Takes at most `largest_pass` tokens. Raises the errors of `evaluate`.
         """
         places = self._batch.fill(parts)
         status = llama.llama_decode(self._context, self._batch.struct)

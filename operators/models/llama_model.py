@@ -11,7 +11,7 @@ import llama_cpp as llama
 from operators.errors import InputError
 
 _ROTARY = (llama.LLAMA_ROPE_TYPE_NORM, llama.LLAMA_ROPE_TYPE_NEOX)
-#: Of so many layers at least one attends to all tokens, in models in which others attend to a window.
+#: In models with sliding windows, at least one of this many layers attends to all tokens.
 _WINDOWED = 6
 
 
@@ -21,7 +21,7 @@ class LlamaModel:
     def __init__(self, path: Path, progress: Callable[[float], None] | None = None) -> None:
         """Load ``path``; ``progress`` receives the fraction done, from 0 to 1.
 
-        Raises `InputError` if llama.cpp cannot read the file, or if such a model does not continue a text.
+        Raises `InputError` if llama.cpp cannot read the file, or if the model is not a decoder-only one.
         """
         be_quiet()
         self.path = path
@@ -30,7 +30,7 @@ class LlamaModel:
         self.is_recurrent = bool(
             llama.llama_model_is_recurrent(self.handle) or llama.llama_model_is_hybrid(self.handle)
         )
-        #: Whether tokens can move: a position is one rotation of the keys, which llama.cpp can turn.
+        #: Whether tokens can move: a position is one rotation of the keys, which llama.cpp can change.
         self.can_turn = (
             llama.llama_model_rope_type(self.handle) in _ROTARY
             and not self.is_recurrent
@@ -46,7 +46,7 @@ class LlamaModel:
         self._before_tokens = self._tokenize(self._before, special=False)
 
     def refuse(self, kind: str) -> NoReturn:
-        """Free the weights and raise the `InputError` that says what the model is."""
+        """Free the weights and raise an `InputError` that names the kind of the model."""
         name = self.metadata("general.architecture")
         self.close()
         raise InputError(f"{self.path}: {name} is {kind}; {USE_ANOTHER}")
@@ -71,7 +71,7 @@ class LlamaModel:
 
     def _tokenize(self, text: str, *, special: bool) -> list[int]:
         data = text.encode("utf-8", errors="replace")
-        room = len(data) + 8  # no tokenizer makes more tokens than there are bytes, but for added ones
+        room = len(data) + 8  # a token has at least one byte, except for some that are added
         buffer = (llama.llama_token * room)()
         count = llama.llama_tokenize(self._vocab, data, len(data), buffer, room, False, special)
         if count < 0:
@@ -79,10 +79,10 @@ class LlamaModel:
         return list(buffer[:count])
 
     def _as_text(self, token: int) -> list[int]:
-        """Tokens that spell the text of ``token`` without being a mark like ``<think>``.
+        """Tokens that spell the text of ``token``, if it is a mark like ``<think>``; otherwise the token.
 
-        llama.cpp keeps only control tokens out of a text. A mark that the model's maker added as a "user
-        defined" token, like Qwen3's ``<think>``, is recognised wherever it is spelled.
+        llama.cpp keeps only control tokens out of a text. A "user defined" token of the vocabulary, like
+        Qwen3's ``<think>``, is recognised wherever it is spelled.
         """
         if not llama.llama_vocab_get_attr(self._vocab, token) & llama.LLAMA_TOKEN_ATTR_USER_DEFINED:
             return [token]
@@ -92,7 +92,7 @@ class LlamaModel:
         return [*self.tokenize(text[0]), *self.tokenize(text[1:])]
 
     def _adds_space(self) -> bool:
-        # llama.cpp's default if a model does not say: SentencePiece vocabularies ("llama") get a space.
+        # llama.cpp's default without this key: SentencePiece vocabularies ("llama") get a space.
         said = self.metadata("tokenizer.ggml.add_space_prefix")
         return said == "true" if said else self.metadata("tokenizer.ggml.model") == "llama"
 
@@ -107,7 +107,7 @@ class LlamaModel:
         return piece
 
     def spelled(self, token: int) -> str:
-        """How the vocabulary spells a token, including control tokens."""
+        """The vocabulary's text for a token, including control tokens."""
         text: bytes = llama.llama_vocab_get_text(self._vocab, token)
         return text.decode("utf-8", "replace")
 
@@ -123,7 +123,7 @@ class LlamaModel:
 
     @property
     def pad(self) -> int:
-        """The padding; where the vocabulary has none, the token that ends a text."""
+        """The padding token; if the vocabulary has none, the token that ends a text."""
         pad, end = llama.llama_vocab_pad(self._vocab), llama.llama_vocab_eos(self._vocab)
         return int(max(0, end if pad < 0 else pad))
 
@@ -136,7 +136,7 @@ class LlamaModel:
         return self._spelling("tokenizer.ggml.eos_token_id", llama.llama_vocab_eos(self._vocab))
 
     def _spelling(self, key: str, token: int) -> str:
-        if token < 0 or self.metadata(key) is None:  # then llama.cpp's own guess, which may be any letter
+        if token < 0 or self.metadata(key) is None:  # llama.cpp guesses a token, which may be any letter
             return ""
         return self.spelled(token)
 
@@ -180,8 +180,8 @@ def _discard(_level: int, _text: bytes, _data: object) -> None:
 def be_quiet() -> None:
     """Silence llama.cpp and let it find its libraries."""
     llama.llama_log_set(_discard, ctypes.c_void_p(0))
-    # A build with GGML_CPU_ALL_VARIANTS has a library for each kind of processor; llama.cpp itself searches
-    # for them only beside the interpreter.
+    # A build with GGML_CPU_ALL_VARIANTS has a library for each kind of processor. llama.cpp itself searches
+    # for these libraries only in the interpreter's folder.
     folder = Path(os.environ.get("LLAMA_CPP_LIB_PATH") or Path(llama.__file__).parent / "lib")
     library = llama.llama_cpp._lib
     if not library.ggml_backend_reg_count() and any(folder.glob("*ggml-cpu-*")):
@@ -195,26 +195,26 @@ WITHOUT_MEMORY = "an embedding model that writes no text"
 
 
 def _slides_alone(model: ctypes.c_void_p | None) -> bool:
-    """Whether perhaps all layers attend to a window, as in a Gemma 3 of fewer layers than any that is used.
+    """Whether perhaps all layers attend to a window, as in a Gemma 3 with fewer layers than any real one.
 
-    llama.cpp keeps the other layers in a cache of its own, and aborts where it has to turn the keys of none.
+    llama.cpp keeps other layers in a cache of their own, and aborts on a shift if there are none.
     """
     return bool(llama.llama_model_n_swa(model) > 0 and llama.llama_model_n_layer(model) < _WINDOWED)
 
 
 def _other_kind(model: ctypes.c_void_p | None) -> str | None:
-    """The kind of a model that does not continue a text token by token; None for one that does."""
+    """The kind of a model that does not continue a text token by token; None for a decoder-only model."""
     if llama.llama_model_is_diffusion(model):
         return "a diffusion model, which does not write from left to right"
     if not llama.llama_model_has_decoder(model):
         return "an encoder that writes no text"
     if llama.llama_model_has_encoder(model):
-        return "a model with an encoder, which reads the whole of a text before it writes"
+        return "a model with an encoder, which reads the whole text before it writes"
     return None
 
 
-#: Tokens by which vocabularies of one family may differ: padding at the end, or marks of images. llama.cpp
-#: allows its own draft models as many.
+#: Maximum number of tokens by which vocabularies of one family may differ: padding at the end, or marks of
+#: images. llama.cpp has the same limit for draft models.
 MAX_PADDING = 128
 
 

@@ -1,8 +1,8 @@
-"""Moonshine's streaming models (v2) in ONNX Runtime: their encoder hears each stretch of sound once.
+"""Moonshine's streaming models (v2) in ONNX Runtime: their encoder processes each stretch of sound once.
 
-Five graphs and ``streaming_config.json``, as the makers' library runs them (moonshine-streaming-model.cpp):
-the frontend turns sound into features and has a state; the encoder sees a few features to both sides of each;
-the adapter adds positions; ``cross_kv`` makes keys and values of what was heard, and ``decoder_kv`` writes.
+Five graphs and ``streaming_config.json``, as in Moonshine's own library (moonshine-streaming-model.cpp). The
+frontend computes features from sound and has a state; the encoder attends to a few features on both sides;
+the adapter adds positions; ``cross_kv`` computes keys and values of the sound; ``decoder_kv`` is the decoder.
 """
 
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ from operators.errors import InputError
 from operators.models.onnx_graphs import OnnxGraph, own_thread, read_json
 
 _GRAPHS = ("frontend", "encoder", "adapter", "cross_kv", "decoder_kv")
-#: Samples that the frontend takes at a time, and the samples of a feature.
+#: Samples per call of the frontend, and samples per feature.
 STEP, FEATURE = 1280, 320
-# Features before one that a layer of the encoder sees.
+# Number of preceding features that a layer of the encoder attends to.
 _LAYER_SEES = 16
 
 _Array = NDArray[np.float32]
@@ -41,7 +41,7 @@ class StreamingModel:
     """One model's five sessions, shared by all streams of the process."""
 
     def __init__(self, folder: Path, threads: int, tokenizer: Any) -> None:
-        """Load the files of ``folder``; raises `InputError` if some are missing or no model."""
+        """Load the files of ``folder``; raises `InputError` if some are missing or invalid."""
         self.tokenizer = tokenizer
         self._config = read_json(
             folder / "streaming_config.json", _Config, "the description of a streaming Moonshine model"
@@ -52,11 +52,11 @@ class StreamingModel:
         }
 
     def encode(self, samples: _Array, earlier: "Heard | None" = None) -> "StreamedWindow":
-        """What is heard in a window: float32 samples of shape (n,) at 16 kHz, from -1 to 1.
+        """The encoder's states of a window: float32 samples of shape (n,) at 16 kHz, from -1 to 1.
 
         Args:
             samples: The window, from its beginning.
-            earlier: What was heard of it earlier, which is continued; of another window it is ignored.
+            earlier: The state of an earlier part of this window, to continue; that of another is ignored.
 
         Raises `ModelError` if ONNX Runtime fails.
         """
@@ -64,7 +64,7 @@ class StreamingModel:
         whole = len(samples) // STEP * STEP
         if whole > len(heard.samples):
             heard = self._hear(heard, samples[:whole])
-        # The rest is heard again, when more has followed it.
+        # The rest is processed again when more sound has followed.
         rest = np.pad(samples[whole:], (0, -len(samples) % STEP or (0 if whole else STEP)))
         ended = self._hear(heard, np.concatenate([heard.samples, rest])) if len(rest) else heard
         settled = max(0, heard.features.shape[1] - self._config.total_lookahead)
@@ -89,7 +89,7 @@ class StreamingModel:
         return Heard(np.zeros(0, np.float32), state, features, memory)
 
     def _hear(self, heard: "Heard", samples: _Array) -> "Heard":
-        """Features of the samples that were not heard yet."""
+        """The state after ``samples``: computes the features of those that are new."""
         new = samples[len(heard.samples) :]
         made = self._graphs["frontend"].run({"audio_chunk": new[np.newaxis], **heard.state})
         state = {name: made[f"{name}_out"] for name in heard.state}
@@ -97,7 +97,7 @@ class StreamingModel:
         return Heard(samples, state, features, heard.memory)
 
     def _remember(self, memory: _Array, features: _Array) -> _Array:
-        """The memory of all features, of which the first ones are settled."""
+        """The memory of all features; ``memory`` is the settled part, for the first ones."""
         settled = memory.shape[1]
         begin = max(0, settled - _LAYER_SEES * self._config.depth)
         encoded = self._graphs["encoder"].run({"features": features[:, begin:]})["encoded"]
@@ -121,11 +121,11 @@ class Heard(NamedTuple):
     """A window up to a multiple of `STEP`."""
 
     samples: _Array
-    #: The frontend's.
+    #: The state of the frontend.
     state: dict[str, Any]
     #: Shape (1, features, width).
     features: _Array
-    #: Of those features that what follows does not change any more.
+    #: The memory of the features that later sound does not change any more.
     memory: _Array
 
     def begins(self, samples: _Array) -> bool:
@@ -133,7 +133,7 @@ class Heard(NamedTuple):
 
 
 class StreamedWindow:
-    """What is heard in a window, and the decoder's KV cache over it: a `KvCache`."""
+    """The encoder's states of a window, and the decoder's KV cache over them: a `KvCache`."""
 
     def __init__(self, model: StreamingModel, heard: Heard, cross: dict[str, Any]) -> None:
         self.heard = heard

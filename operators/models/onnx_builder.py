@@ -1,4 +1,4 @@
-"""Puts graphs for ONNX Runtime together, node by node."""
+"""Builds graphs for ONNX Runtime, node by node."""
 
 from typing import Any
 
@@ -10,10 +10,10 @@ from onnx import TensorProto, helper, numpy_helper
 from operators.models.onnx_graphs import Built
 
 _OPSETS = {"": 20, "com.microsoft": 1}
-# Format that ONNX Runtime reads since 1.18; by default the package writes a newer one.
+# ONNX Runtime reads this format since 1.18; by default the package writes a newer one.
 _IR_VERSION = 10
 
-# Smaller constants are in the graph: ONNX Runtime looks at the values of shapes, for instance.
+# Smaller constants are in the graph, because ONNX Runtime reads values such as shapes.
 _MIN_WEIGHTS_BYTES = 1024
 
 Value = str

@@ -1,4 +1,4 @@
-"""Models in ONNX Runtime: their graphs, the merged decoder among them, and what is said of them in JSON."""
+"""Models in ONNX Runtime: their graphs, including merged decoders, and their descriptions in JSON."""
 
 import ctypes
 import sys
@@ -23,7 +23,7 @@ _PAST, _PRESENT = "past_key_values.", "present."
 
 
 def read_json(path: Path, kind: type[T], what: str) -> T:
-    """The content of a file that is ``what``. Raises `InputError` if it cannot be read, or is not that."""
+    """The content of a JSON file. Raises `InputError` if it cannot be read, or is not valid as ``what``."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except OSError as error:
@@ -33,7 +33,7 @@ def read_json(path: Path, kind: type[T], what: str) -> T:
 
 
 class Built(NamedTuple):
-    """A graph, and apart from it the weights, so that they are not copied into the file format and back."""
+    """A graph and its weights, separate to save copying them into the file format and back."""
 
     model: bytes
     #: By the names of the graph's tensors.
@@ -41,16 +41,16 @@ class Built(NamedTuple):
 
 
 def own_thread() -> Executor:
-    """A thread for graphs that take turns: two that computed at once would compete for the cores.
+    """A thread for graphs that take turns, because concurrent graphs would compete for the cores.
 
-    None computes in the caller's thread: a llama.cpp that was compiled for AMX would answer nonsense there
+    No graph computes in the caller's thread: a llama.cpp that was compiled for AMX returns nonsense there
     after ONNX Runtime multiplied in 8 bits on AMX.
     """
     return ThreadPoolExecutor(1, "onnx")
 
 
 class OnnxGraph:
-    """A graph in ONNX Runtime, whose threads leave the cores to others while they wait."""
+    """A graph in ONNX Runtime whose threads do not spin while they wait."""
 
     def __init__(
         self,
@@ -63,9 +63,9 @@ class OnnxGraph:
     ) -> None:
         """Open ``source``, or ``graph`` that was made of it; raises `InputError` if that fails.
 
-        ``executor`` is its `own_thread`, in which it computes on as many as ``threads``. Without
-        ``keeps_memory`` a pass leaves no memory to the next one; where tensors have another size in each
-        pass, kept memory only grows.
+        ``executor`` is its `own_thread`, from which it computes on ``threads`` threads. Without
+        ``keeps_memory`` a pass frees its memory; if the sizes of tensors change with each pass, kept memory
+        only grows.
         """
         import onnxruntime  # takes a moment, and most models need none
 
@@ -91,14 +91,14 @@ class OnnxGraph:
             ) from error
         _return_memory()
         self._executor = executor
-        #: The shapes of what it takes and of what it makes, by name.
+        #: The shapes of its inputs and outputs, by name.
         self.inputs = {one.name: one.shape for one in self._session.get_inputs()}
         self.outputs = {one.name: one.shape for one in self._session.get_outputs()}
 
     def run(self, fed: Mapping[str, Any], names: Iterable[str] = ()) -> dict[str, Any]:
-        """What it makes of the inputs that it takes, or only ``names`` of it; raises `ModelError`.
+        """The outputs ``names``, or all, for the inputs among ``fed``. Raises `ModelError` on failure.
 
-        Inputs are arrays, or all of them ONNX Runtime's own tensors, and so are outputs.
+        Inputs are all arrays, or all ONNX Runtime's own tensors; outputs are of the same kind.
         """
         given, made = {name: fed[name] for name in self.inputs}, list(names) or list(self.outputs)
         is_array = all(isinstance(one, np.ndarray) for one in given.values())
@@ -110,7 +110,7 @@ class OnnxGraph:
 
 
 def _return_memory() -> None:
-    """Give the system back what loading a graph took: glibc keeps it for later otherwise."""
+    """Return the memory that loading a graph took to the system; glibc would keep it."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):  # another C library
             ctypes.CDLL(None).malloc_trim(0)
@@ -119,18 +119,17 @@ def _return_memory() -> None:
 class MergedDecoder(OnnxGraph):
     """A decoder with two branches, as Optimum exports it.
 
-    One takes the encoder's states and any number of tokens, and also makes the keys and values of
-    cross-attention; the other takes those, and tokens after the ones that are held.
+    One takes the encoder's states and any number of tokens, and also computes the keys and values of
+    cross-attention. The other takes these, and tokens after the held ones.
     """
 
     def __init__(self, source: Path, threads: int, executor: Executor, *, keeps_memory: bool = True) -> None:
-        """Open ``source``; raises `InputError` if it is no merged decoder."""
+        """Open ``source``; raises `InputError` if it is not a merged decoder."""
         super().__init__(source, threads, executor, keeps_memory=keeps_memory)
         past = [name for name in self.inputs if name.startswith(_PAST)]
         if not past or "use_cache_branch" not in self.inputs:
             raise InputError(
-                f"{source}: this is not a merged decoder; fetch the merged export, of a model that does not "
-                "stream"
+                f"{source}: this is not a merged decoder; fetch the merged export of a non-streaming model"
             )
         shape = self.inputs[past[0]]
         #: Keys or values of no tokens.
@@ -140,7 +139,7 @@ class MergedDecoder(OnnxGraph):
         self.cross = [name for name in past if ".encoder." in name]
 
     def step(self, fed: KeyValues, wanted: Iterable[str], *, is_first: bool) -> tuple[Logits, dict[str, Any]]:
-        """A pass: logits, (tokens, vocabulary), and the ``wanted`` keys and values; raises `ModelError`."""
+        """A pass: logits (tokens, vocabulary) and the ``wanted`` keys and values. Raises `ModelError`."""
         names = {name: _PRESENT + name.removeprefix(_PAST) for name in wanted}
         made = self.run({**fed, "use_cache_branch": np.array([not is_first])}, ("logits", *names.values()))
         return made["logits"][0], {name: made[present] for name, present in names.items()}

@@ -12,12 +12,12 @@ from operators.models.context import BATCH, ContextSettings
 if TYPE_CHECKING:
     from operators.models.llama_model import LlamaModel
 
-#: Sizes of the measured passes, in tokens. The last one is doubled for as long as that pays where many
-#: segments share a pass.
+#: Sizes of the measured passes, in tokens. If many segments share a pass, the last size is doubled as long as
+#: that makes a token cheaper.
 PASS_SIZES = (1, 2, 3, 4, 8, 12, 16, 24, 32)
-#: A token of a larger pass must be cheaper by this share.
+#: The minimum gain per token of a larger pass, as a share.
 _MIN_GAIN = 0.05
-#: If half of the turns take longer than the best turn by this factor, the times are unusable.
+#: If the median turn takes longer than the best one by this factor, the times are unusable.
 _MAX_SPREAD = 1.35
 _TURNS, _TURNS_OF_LARGE = 5, 3
 #: Maximum bytes of the logits of a pass of many rooms: 256 positions for a vocabulary of 262,144 tokens.
@@ -29,11 +29,11 @@ _PROMPT, _PROMPT_SEQUENCE = 48, 1
 def measure_costs(seconds: Callable[[int], float], largest: int = PASS_SIZES[-1]) -> PassCosts:
     """Measure the cost of passes by their number of tokens, at most ``largest``; ``seconds`` times one pass.
 
-    Times are minima of several turns, because other work can only add to them. A larger pass never costs
+    Times are minima of several turns, because other programs can only add to them. A larger pass never costs
     less: if it seems to, the machine was busy during the smaller one.
     """
     sizes = [size for size in PASS_SIZES if size <= largest]
-    # The first turn includes set-up. Sizes take turns, so that all of them see the same machine.
+    # The first turn includes set-up. Sizes alternate, because the load of the machine may change.
     turns = [[seconds(size) for size in sizes] for _ in range(1 + _TURNS)][1:]
     times = list(zip(*turns, strict=True))
     least = [min(own) for own in times]
@@ -57,13 +57,13 @@ def measure_model(model: "LlamaModel", threads: int) -> PassCosts:
 
     largest = max(1, min(BATCH, _LOGITS_BYTES // (4 * model.vocabulary_size)))
     settings = ContextSettings(cells=2 * BATCH, sequences=2, threads=threads)
-    # Any tokens will do: what they are changes no time.
+    # Any tokens will do: the time does not depend on them.
     tokens = [2 + n % 200 for n in range(BATCH)]
     with closing(LlamaContext(model, settings)) as context:
         context.evaluate(_PROMPT_SEQUENCE, tokens[:_PROMPT], 0, 1)
 
         def seconds(size: int) -> float:
-            # The prompt is copied, because not every memory can be cut behind it.
+            # The prompt is copied, because not every memory can be cut after it.
             context.cut_sequence(0, 0)
             context.copy_sequence(_PROMPT_SEQUENCE, 0)
             began = perf_counter()

@@ -1,4 +1,4 @@
-"""A bounded pool of decoding sessions that share one model's memory: which segments may keep their KV cache.
+"""A bounded pool of decoding sessions that share one model's memory.
 
 Each session has its own sequence, and starts with the head of its prompt. It is only a cache: if it was
 evicted or lost, it is rebuilt from the head, which costs time but changes no result.
@@ -35,10 +35,10 @@ class Usage(NamedTuple):
 class SessionPool:
     """At most ``size`` sessions that start with one of the heads; the least recently used is evicted.
 
-    Workers of one process share a pool, which lends a session to one of them at a time (`session`), because
+    Workers of one process share a pool. It lends a session to one worker at a time (`session`), because
     logits are views of a buffer that the next pass overwrites. Methods other than `session` and `release` are
-    for an owner that has exclusive use of all sessions and lends none, such as a scheduler's thread: for it,
-    the pool is the `Passes` of a model.
+    for an owner that has exclusive use of all sessions and lends none, such as a scheduler's thread. For this
+    owner, the pool is the `Passes` of a model.
     """
 
     def __init__(
@@ -57,13 +57,13 @@ class SessionPool:
         Args:
             store: The model's memory, with ``size`` + ``branches`` + 1 sequences, and one for each further
                 head.
-            head: What most prompts begin with.
+            head: The first tokens of most prompts.
             size: Maximum number of sessions.
             branches: Maximum number of branches of a tree.
-            further: What other prompts begin with.
-            least_kept: Minimum number of tokens of outputs that are kept in one pass behind prompts that have
-                changed; fewer are evaluated. The store needs ``size`` more sequences then. None keeps none.
-            beams: Maximum number of continuations of a session in a beam search. The store needs so many more
+            further: The first tokens of other prompts.
+            least_kept: Minimum number of output tokens that are kept in one pass after changed prompts; fewer
+                are evaluated. The store then needs ``size`` more sequences. None keeps no tokens.
+            beams: Maximum number of continuations of a session in a beam search. The store needs as many more
                 sequences for each session.
 
         Raises:
@@ -72,15 +72,15 @@ class SessionPool:
         self._store = store
         #: Maximum number of sessions.
         self.most = size
-        #: Maximum number of hypotheses of a session in a beam search; 0 if it can hold none.
+        #: Maximum number of hypotheses of a session in a beam search; 0 if there is no beam search.
         self.beams = 0 if branches else beams
-        #: Minimum number of tokens kept in one pass behind prompts that have changed; None if none are.
+        #: Minimum number of tokens kept in one pass after changed prompts; None if none are kept.
         self.least_kept = least_kept
         numbers = count(1)
         own = list(islice(numbers, size))
         # Shared by all sessions: only one session is lent out at a time, and it returns them.
         self._spare = list(islice(numbers, branches))
-        # The beginnings of prompts, by the sequences that hold only these.
+        # The heads, by the number of the sequence that holds only this head.
         self._heads = {0: list(head)} | {next(numbers): list(one) for one in further}
         parked = own if least_kept is None else list(islice(numbers, size))
         self._free = [
@@ -120,7 +120,7 @@ class SessionPool:
     def size(self, asked: PassRequest) -> int:
         """Number of tokens that a pass must evaluate to answer this request.
 
-        It counts as in a pass that other sessions share: all tokens that can be kept are kept.
+        It assumes a pass that other sessions share, in which all tokens that can be kept are kept.
         """
         key, request = asked
         if key in self._open:
@@ -155,7 +155,7 @@ class SessionPool:
 
     @property
     def usage(self) -> Usage:
-        """What is held now; it can be read on any thread."""
+        """The current usage; it can be read on any thread."""
         opened = tuple(self._open.values())
         own = sum(max(0, one.held - one.shared) for one in opened)
         return Usage(len(opened), self.most, sum(map(len, self._heads.values())) + own)
@@ -177,7 +177,7 @@ class SessionPool:
         if len(asked) == 1 or not self._store.largest_pass or max(widths, default=0) > self.beams:
             return None
         sessions = [self._session(one.key, one.request.tokens) for one in asked]
-        # The pass before and the turning of keys are paid for once.
+        # The lead pass and the rotation of keys are paid for once.
         movable = (session.movable(one.request) for session, one in zip(sessions, asked, strict=True))
         keeps = self.least_kept is not None and sum(movable) >= self.least_kept
         sizes = (session.size(one.request, keeps=keeps) for session, one in zip(sessions, asked, strict=True))
@@ -189,7 +189,7 @@ class SessionPool:
             except CacheFullError:
                 if not self._drop_oldest({one.key for one in asked}):
                     return None
-                # What waited to be kept is lost.
+                # Parked tokens are lost.
                 keeps = False
             except ModelError:
                 # One request may be the cause, and the others must not fail because of it.
@@ -198,7 +198,7 @@ class SessionPool:
     def _pass(
         self, asked: Sequence[PassRequest], sessions: Sequence[KvSession], *, keeps: bool
     ) -> list[PassAnswer]:
-        """All answers; raises `ModelError` for all if the model fails."""
+        """The answers to all requests; raises `ModelError` if the model fails."""
         pairs = list(zip(sessions, (one.request for one in asked), strict=True))
         leads = [session.begin(request, keeps=keeps) for session, request in pairs]
         if first := [lead for lead in leads if lead is not None]:
@@ -255,7 +255,7 @@ class SessionPool:
         self.head_evaluations += 1
 
     def _drop_oldest(self, keys: Collection[str]) -> bool:
-        """Drop half of the sessions, the oldest first, but none of ``keys``; whether there were any."""
+        """Drop half of the sessions, the oldest first, but none of ``keys``; return whether any was."""
         others = [key for key in self._open if key not in keys]
         for key in others[: (len(others) + 1) // 2]:
             self._drop(key)

@@ -1,6 +1,6 @@
-"""Matrices in ggml's types: their blocks, and their values; and whole files. ggml itself converts them.
+"""Conversion of matrices and files to and from ggml's types, by ggml itself.
 
-The ``gguf`` package reads most types too, in NumPy: 25 times as slowly. It does not write K-quants.
+The ``gguf`` package reads most types in NumPy, 25 times slower. It does not write K-quants.
 """
 
 import ctypes
@@ -23,7 +23,7 @@ F32, F16, Q8_0 = 0, 1, 8
 
 
 class _Traits(ctypes.Structure):
-    """What ggml knows of a type: ``ggml_type_traits`` of ggml.h."""
+    """Properties of a type: ``ggml_type_traits`` of ggml.h."""
 
     _fields_ = (
         ("name", ctypes.c_char_p),
@@ -45,19 +45,19 @@ _quantize.argtypes = [ctypes.c_int, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 
 
 @cache
 def _traits_of(kind: int) -> Any:
-    """None for a type that this llama.cpp does not know, or no longer."""
+    """The properties of a type; None if this llama.cpp does not support it."""
     traits = _traits(kind).contents if kind < GGML_TYPE_COUNT else None
     return traits if traits and traits.block else None
 
 
 def block_of(kind: int) -> tuple[int, int]:
-    """Elements and bytes of a block of ggml's type ``kind``; (0, 0) if this llama.cpp does not know it."""
+    """Elements and bytes of a block of ggml's type ``kind``; (0, 0) if llama.cpp does not support it."""
     traits = _traits_of(kind)
     return (traits.block, traits.block_bytes) if traits else (0, 0)
 
 
 def stored_type(columns: int) -> int:
-    """The type that surtitle stores weights in: Q8_0, or F16 where its blocks do not fill the rows."""
+    """The type in which surtitle stores weights: Q8_0, or F16 if the blocks of Q8_0 do not fill the rows."""
     return F16 if columns % block_of(Q8_0)[0] else Q8_0
 
 
@@ -100,7 +100,7 @@ MIXTURES = {
 def quantize_file(source: Path, target: Path, mixture: str) -> None:
     """Write a GGUF file in one of `MIXTURES`, as ``llama-quantize`` does without an importance matrix.
 
-    Raises `InputError` if llama.cpp cannot.
+    Raises `InputError` if llama.cpp cannot write it.
     """
     params = llama.llama_model_quantize_default_params()
     params.ftype = MIXTURES[mixture]

@@ -29,7 +29,7 @@ class Vocabulary(Protocol):
         ...
 
 
-#: Maximum number of tokens of the notes in a prompt; the first notes are left out where there are more.
+#: Maximum number of tokens of the notes in a prompt; the first notes are left out if there are more.
 MAX_NOTES = 128
 
 
@@ -37,7 +37,7 @@ class PromptNotes(NamedTuple):
     before: tuple[int, ...]
     between: tuple[int, ...]
     tail: tuple[int, ...]
-    #: What a note looks like, with ``{term}`` and ``{translation}``.
+    #: The format of a note, with ``{term}`` and ``{translation}``.
     each: str = ""
 
     @property
@@ -46,13 +46,13 @@ class PromptNotes(NamedTuple):
 
 
 class Prompt(NamedTuple):
-    """A prompt that lacks only the source."""
+    """A prompt without its source."""
 
     vocabulary: Vocabulary
     #: Token ids before the source, the same for every request.
     head: tuple[int, ...]
-    #: Text between the head and the source's first word; tokenised with the source, because most
-    #: vocabularies hold a word together with the space before it.
+    #: Text between the head and the source's first word; tokenised with the source, because a token of most
+    #: vocabularies includes the space before a word.
     lead: str
     #: Token ids after the source of a final.
     tail: tuple[int, ...]
@@ -60,27 +60,27 @@ class Prompt(NamedTuple):
     stop: Container[int]
     #: Text between the translations of two windows of a long segment: empty in a language without spaces.
     joint: str = " "
-    #: Whether the model was trained on unfinished text: it needs no full stop there, and may answer nothing.
+    #: Whether the model was trained on unfinished text: then such text needs no full stop, and the answer may
+    #: be empty.
     knows_unfinished: bool = False
     #: Token ids after an unfinished source; None if the prompt does not mark it.
     unfinished_tail: tuple[int, ...] | None = None
-    #: The prompt where terms of a glossary occur, and the one after other sentences; None if the model's
-    #: makers foresee none.
+    #: The prompts with terms of a glossary and with preceding sentences; None if the model has none.
     terms: PromptNotes | None = None
     context: PromptNotes | None = None
-    #: Words at the end of unfinished text that wait for the next update, unless the settings say otherwise.
+    #: Default number of words at the end of unfinished text that wait for the next update.
     hold_back: int = 0
-    #: Whether the model copies words of the target language that stand in a source.
+    #: Whether the model copies words of the target language from the source.
     copies: bool = False
-    #: The model's padding; where it has none, a token that ends the output.
+    #: The model's padding token; if it has none, a token that ends the output.
     pad: int = 0
     #: Whether the output is the source itself, corrected.
     corrects: bool = False
 
     def with_notes(self, terms: Sequence[tuple[str, str]], said: Iterable[str]) -> Self:
-        """The prompt with terms and their translations, or with what was ``said`` before, if it has places.
+        """The prompt with terms and their translations, or with the sentences ``said`` before, if supported.
 
-        No known template has both; terms come first. The last notes are used, as many as fit.
+        No known template supports both; terms come first. The last notes are used, as many as fit.
         """
         if terms and self.terms is not None:
             noted, joint, each = self.terms, "\n", self.terms.each
@@ -103,7 +103,7 @@ class Prompt(NamedTuple):
         return b"".join(map(self.vocabulary.piece, source)).decode(errors="replace").strip()
 
     def size(self, part: str) -> int:
-        """The number of tokens of a part of a source, with the space that may stand before it."""
+        """The number of tokens of a part of a source, including a space before it."""
         return len(self.vocabulary.tokenize(" " + " ".join(part.split())))
 
     def build(self, source: tuple[int, ...], *, is_final: bool) -> tuple[int, ...]:
@@ -113,7 +113,7 @@ class Prompt(NamedTuple):
 
 
 class EndOfTurn:
-    """Stop tokens of a chat model: those with which it ends its turn, and further ``ends``."""
+    """Stop tokens of a chat model: those that end its turn, and further ``ends``."""
 
     def __init__(self, vocabulary: Vocabulary, ends: Container[int] = ()) -> None:
         self._vocabulary, self._ends = vocabulary, ends
@@ -124,9 +124,9 @@ class EndOfTurn:
 
 
 class EndOfLine(EndOfTurn):
-    """Stop tokens of a prompt whose answers are one line long: any token with a line break ends one.
+    """Stop tokens of a prompt whose answers are one line long: any token with a line break ends an answer.
 
-    Gemma's vocabulary has 33 of them, and which one comes depends on what follows.
+    Gemma's vocabulary has 33 of them; the following text decides which one comes.
     """
 
     def __contains__(self, token: object) -> bool:

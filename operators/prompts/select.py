@@ -1,4 +1,4 @@
-"""Chooses the prompt for a model: by name, by a user's own template, or by what its GGUF file says.
+"""Chooses the prompt for a model: by name, by a user's own template, or by the metadata of its GGUF file.
 
 Recognised text never goes through a template: it is tokenised separately, as plain text, between a head and a
 tail of token ids.
@@ -37,7 +37,7 @@ from operators.prompts.template import (
     with_languages,
 )
 
-# The prompts of the SSBD paper's table 5; Qwen3's is the usual one.
+# Templates that differ for ``paper``: the prompts of the SSBD paper's table 5. Qwen3's is the usual one.
 _OF_PAPER = {"tower-plus": "tower"}
 
 
@@ -69,7 +69,7 @@ def select_prompt(model: Model, chosen: str | Template, source: str, target: str
     if trained is not None:
         if name not in BY_MODEL:
             raise UsageError(
-                f"the template {name} is not for this model, which was trained with prompts of its own: "
+                f"the template {name} is not for this model, which was trained with its own prompts: "
                 "leave out translate.template, or choose --model base"
             )
         return few_shot_prompt(model, trained.find(source, target))
@@ -118,7 +118,7 @@ def fitting_template(model: Model, source: str, target: str) -> str:
 
 
 def _missing_controls(model: Model, template: TurnTemplate, source: str, target: str) -> tuple[str, ...]:
-    """The control tokens of the template that are not one token of the vocabulary each."""
+    """The control tokens of the template that are not single tokens of the vocabulary."""
     controls = (with_languages(one, template, source, target) for one in template.controls)
     return tuple(one for one in controls if len(model.tokenize(one, special=True)) != 1)
 
@@ -136,7 +136,7 @@ def turn_prompt(vocabulary: Vocabulary, template: TurnTemplate, source: str, tar
 def _split_prompt(
     vocabulary: Vocabulary, head: str, tail: str, target: str, *, begins: bool = True, ends: list[int]
 ) -> Prompt:
-    # A space before the source belongs to its first word, as if all were tokenised together.
+    # A space before the source belongs to its first word, as in a prompt that is tokenised as a whole.
     before = head.rstrip(" ")
     return Prompt(
         vocabulary=vocabulary,
@@ -153,20 +153,20 @@ def _spelled(vocabulary: Vocabulary, text: str) -> tuple[int, ...]:
 
 
 def _begun(vocabulary: Vocabulary, text: str) -> tuple[int, ...]:
-    """The tokens of a text that begins a prompt; many templates spell the beginning themselves."""
+    """The tokens of a text that begins a prompt. Many templates spell the begin-of-text token themselves."""
     tokens, begin = _spelled(vocabulary, text), tuple(vocabulary.begin)
     return tokens if tokens[: len(begin)] == begin else (*begin, *tokens)
 
 
-#: A word that no template contains, and that trimming, escaping and folding do not change.
+#: Words that no template contains, and that trimming, escaping and folding do not change.
 _MARK, _NOTES_MARK = "surtitle0source0goes0here", "surtitle0notes0go0here"
 
 
 def chat_prompt(model: Model, template: ChatTemplate, source: str, target: str) -> Prompt:
     """A request for a translation in the turns of the model's own template.
 
-    Raises `InputError` for a template that cannot be used, `UsageError` for a model without one, and for
-    languages that are unknown or not for this template.
+    Raises `InputError` for a template that cannot be used. Raises `UsageError` for a model without one, and
+    for languages that are unknown or that this template does not support.
     """
     if template.corrects and language(source) != language(target):
         spoken = language(source).name
@@ -177,7 +177,7 @@ def chat_prompt(model: Model, template: ChatTemplate, source: str, target: str) 
     filled = partial(with_languages, template=template, source=source, target=target)
 
     def rendered(message: str, *marks: str) -> list[str]:
-        """The parts of the request around its marks."""
+        """The parts of the request between ``marks``."""
         message = filled(message).replace(SOURCE, _MARK).replace(NOTES, _NOTES_MARK)
         text = _render(model, filled(template.system), message)
         parts = []
@@ -186,7 +186,7 @@ def chat_prompt(model: Model, template: ChatTemplate, source: str, target: str) 
                 raise _unusable(f"it {'repeats' if count else 'leaves out'} the user's message")
             part, _, text = text.partition(mark)
             parts.append(part)
-        # A block of thoughts that the template opens is closed: captions cannot wait for it.
+        # A thinking block that the template opens is closed, because captions cannot wait for it.
         if text.rfind("<think>") > text.rfind("</think>"):
             text = f"{text.rstrip()}\n\n</think>\n\n"
         return [*parts, text + filled(template.answer)]
@@ -207,7 +207,7 @@ def chat_prompt(model: Model, template: ChatTemplate, source: str, target: str) 
 
 
 class _GenerationBlock(Extension):
-    """``{% generation %}`` marks the text that a model is trained on; here only its content counts."""
+    """Parses ``{% generation %}``, which marks the text that a model is trained on, as its content."""
 
     tags = {"generation"}  # noqa: RUF012 - as jinja2 declares it
 
@@ -221,7 +221,7 @@ def _refuse(why: str) -> NoReturn:
 
 
 def _render(model: Model, system: str, message: str) -> str:
-    """The text of the model's template, which is code from its file; it gets what transformers offers."""
+    """Render the model's template, which is code from its file, with the variables that transformers has."""
     environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=[_GenerationBlock, loopcontrols]
     )
@@ -239,7 +239,7 @@ def _render(model: Model, system: str, message: str) -> str:
             bos_token=model.begin_text,
             eos_token=model.end_text,
         )
-    except Exception as error:  # noqa: BLE001 - a template can raise whatever it likes
+    except Exception as error:  # noqa: BLE001 - a template can raise anything
         raise _unusable(" ".join(str(error)[:1000].split())[:200] or type(error).__name__) from None
 
 

@@ -1,10 +1,10 @@
-"""Templates: how a model is prompted, as data.
+"""Templates: prompts of models, as data.
 
-Ours are in ``templates/``, a small file each; a user's file has the same format. There are three kinds,
-distinguished by the key that each must have: ``pairs``, ``message`` or ``prompt``.
+Ours are small files in ``templates/``; a user's file has the same format. There are three kinds,
+distinguished by their required key: ``pairs``, ``message`` or ``prompt``.
 
 The prompts that a model was trained on are stored in its own file: two labels for each direction. A model
-trained to translate is prompted exactly as in training: a single example pair, of which training had none,
+trained to translate is prompted exactly as in training: a single example pair, which training does not have,
 ruins its answers (docs/training.md).
 """
 
@@ -21,7 +21,7 @@ from operators.errors import InputError, UsageError
 from operators.languages import Direction, language
 from operators.prompts.prompt import EndOfLine, Prompt, Vocabulary
 
-#: The place of the recognised text, and of notes before it.
+#: The marks for the recognised text, and for notes before it.
 SOURCE, NOTES = "{source}", "{notes}"
 
 
@@ -31,7 +31,7 @@ class Pair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FewShotTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Example pairs for one direction, for pretrained models; none for one trained on the labels."""
+    """Example pairs for one direction, for pretrained models; no pairs for one trained on the labels."""
 
     language: str
     source_language: str
@@ -40,30 +40,30 @@ class FewShotTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
     pairs: tuple[Pair, ...] = ()
     #: Text before the first pair.
     head: str = ""
-    #: The target's label behind unfinished text, for a model trained with one; empty: the same as a final's.
+    #: The target's label after unfinished text, for a model trained with one; empty for the final's label.
     unfinished_label: str = ""
 
 
 class _InstructionTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     #: A model whose name contains one of these (in lower case, with hyphens) uses the template automatically,
-    #: unless another template names it more closely.
+    #: unless another template has a longer match.
     models: tuple[str, ...] = ()
-    #: What its own chat template contains, if it has one.
+    #: Texts that its own chat template, if any, must contain.
     marks: tuple[str, ...] = ()
     #: A model whose chat template contains one of these uses the template, whatever its name.
     chat_marks: tuple[str, ...] = ()
     #: Codes of the only languages that the model translates; empty for no such limit.
     languages: tuple[str, ...] = ()
-    #: What its makers call languages where that is not the usual English name, by code.
+    #: Names of languages in the model's prompts, by code, if they differ from the usual English names.
     names: Mapping[str, str] = {}
-    #: The same for the Chinese names.
+    #: Chinese names that differ, by code.
     chinese_names: Mapping[str, str] = {}
 
 
 class NotesTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A message with notes before the source: terms and their translations, or what was said before."""
+    """A message with notes before the source: terms and their translations, or preceding sentences."""
 
-    #: The user's message, with the place of the notes.
+    #: The user's message, with the mark for the notes.
     message: str
     #: One note, on a line of its own, with ``{term}`` and ``{translation}``.
     each: str = ""
@@ -74,7 +74,7 @@ class ChatTemplate(_InstructionTemplate, frozen=True, kw_only=True):
 
     #: The user's message.
     message: str
-    #: The message from or into Chinese, if it is another one.
+    #: The message from or into Chinese, if it differs.
     chinese: str = ""
     #: The system's message.
     system: str = ""
@@ -82,7 +82,7 @@ class ChatTemplate(_InstructionTemplate, frozen=True, kw_only=True):
     answer: str = ""
     #: Whether the answer is the text itself, corrected: both languages are the same.
     corrects: bool = False
-    #: The message where terms of a glossary occur, and the one after other sentences.
+    #: The messages with terms of a glossary and with preceding sentences.
     terms: NotesTemplate | None = None
     context: NotesTemplate | None = None
 
@@ -93,9 +93,9 @@ class TurnTemplate(_InstructionTemplate, frozen=True, kw_only=True):
     prompt: str
     #: Control tokens that the prompt spells.
     controls: tuple[str, ...] = ()
-    #: Those with which the model ends its answer, besides its own.
+    #: Tokens that end the model's answer, besides those of its vocabulary.
     ends: tuple[str, ...] = ()
-    #: Whether the vocabulary's token for the beginning of a text comes first.
+    #: Whether the prompt starts with the vocabulary's begin-of-text token.
     begins: bool = True
 
 
@@ -111,7 +111,7 @@ _KINDS: dict[str, type[Template]] = {
 def template_of(content: Mapping[str, object]) -> Template:
     """The template in the content of a file.
 
-    Raises `ValueError` with a phrase that says what is wrong with it.
+    Raises `ValueError` with a phrase that describes the defect.
     """
     kinds = [key for key in _KINDS if key in content]
     if len(kinds) != 1:
@@ -134,13 +134,13 @@ def template_of(content: Mapping[str, object]) -> Template:
             raise ValueError(f"{place}: it needs the mark {NOTES} once, before {SOURCE}")
     if len(texts) > 1 and any(f" {SOURCE}" in text for text in texts.values()):
         raise ValueError(
-            f"there is a space before {SOURCE}; begin a line with it where there are several messages"
+            f"there is a space before {SOURCE}; with several messages, put it at the beginning of a line"
         )
     return template
 
 
 def with_languages(text: str, template: ChatTemplate | TurnTemplate, source: str, target: str) -> str:
-    """Put names and codes of the languages into ``text``, as the template's makers call them.
+    """Put names and codes of the languages into ``text``, as the template spells them.
 
     Raises `UsageError` for an unknown language, or one that the template's model does not translate.
     """
@@ -178,12 +178,11 @@ def few_shot_templates() -> tuple[FewShotTemplate, ...]:
     return tuple(one for one in _ours().values() if isinstance(one, FewShotTemplate))
 
 
-#: What chooses a template by the model; the second takes the prompts of the SSBD paper's table 5 where it has
-#: one.
+#: Names that choose a template by the model; ``paper`` prefers the prompts of the SSBD paper's table 5.
 BY_MODEL = AUTO, PAPER = "auto", "paper"
-#: The template with which captions are the corrected transcript.
+#: The template for captions that are the corrected transcript.
 CORRECT = "correct"
-#: What ``translate.template`` can be besides a file.
+#: Values of ``translate.template`` besides a file.
 NAMES = (*BY_MODEL, "few-shot", *named_templates())
 
 
@@ -204,7 +203,7 @@ def few_shot_prompt(vocabulary: Vocabulary, template: FewShotTemplate) -> Prompt
         else None,
         stop=EndOfLine(vocabulary),
         joint=language(template.language).script.joint,
-        # Only models that were trained to translate speech are prompted without examples.
+        # A template without examples belongs to a model that was trained to translate speech.
         knows_unfinished=not template.pairs,
     )
 
@@ -242,8 +241,8 @@ TEMPLATES_KEY = "surtitle.templates"
 class TrainedPrompts(NamedTuple):
     """All directions that a model was trained on, as templates that have labels and no examples.
 
-    A prompt is ``SOURCE_LABEL text``, on the next line ``TARGET_LABEL``. Behind unfinished text it is
-    ``UNFINISHED_LABEL``, if the model was trained with it.
+    A prompt is ``SOURCE_LABEL text``, and on the next line ``TARGET_LABEL``. After unfinished text the label
+    is ``UNFINISHED_LABEL``, if the model was trained with it.
     """
 
     prompts: tuple[FewShotTemplate, ...]
@@ -259,7 +258,7 @@ class TrainedPrompts(NamedTuple):
 
 
 def trained_prompts(metadata: Callable[[str], str | None]) -> TrainedPrompts | None:
-    """What the header of a model's file says about its training; None for nothing. Raises `InputError`."""
+    """The training prompts in the header of a model's file, or None. Raises `InputError` if invalid."""
     said = metadata(TEMPLATES_KEY)
     if said is None:
         return None
@@ -289,7 +288,7 @@ def labels_of(source: str, target: str) -> FewShotTemplate:
 def telling_unfinished(labels: FewShotTemplate) -> FewShotTemplate:
     """The same labels, and one for unfinished text.
 
-    Without it a model takes a final that does not look finished for a prefix, and withholds its end. One
-    token, as it is evaluated at each update.
+    Without it a model takes a final that does not look finished for a prefix, and withholds its end. The
+    label is one token, because it is evaluated at each update.
     """
     return msgspec.structs.replace(labels, unfinished_label="…")

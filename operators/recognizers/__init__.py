@@ -1,6 +1,6 @@
-"""Speech engines behind the small protocol of `operators.recognizers.protocol`."""
+"""Speech engines behind the interface of `operators.recognizers.protocol`."""
 
 import os
 
-# Read when ONNX Runtime is imported: it would keep a device id and tell Microsoft how models are used.
+# Read when ONNX Runtime is imported. By default it stores a device id and reports usage to Microsoft.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")

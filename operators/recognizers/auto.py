@@ -1,6 +1,6 @@
-"""Of several languages, Whisper finds that of each utterance; English goes to Moonshine, which is faster.
+"""Whisper detects the language of each utterance; English is transcribed by Moonshine, which is faster.
 
-If a single one is spoken, the run takes Moonshine or Whisper itself.
+If only one language is spoken, the run uses Moonshine or Whisper directly.
 """
 
 from operators.extras import EXTRAS

@@ -32,7 +32,7 @@ class DraftingTranscriber(Transcriber):
         self.method = SpeechMethod(bias=settings.bias, stop_below=settings.certainty)
         self._settings = settings
         self._observe = observe
-        # An utterance begins without a draft, so that text from before a pause is not repeated.
+        # An utterance begins without a draft, to avoid repeating text from before a pause.
         self._draft: tuple[int, ...] = ()
         self._shown = ""
         # Consecutive windows that were decoded only up to a doubtful word.
@@ -40,7 +40,7 @@ class DraftingTranscriber(Transcriber):
 
     @abstractmethod
     def encode(self, window: Window) -> Any:
-        """The encoder's states of a window; their ``again()`` gives a copy without any decoder pass."""
+        """The encoder's states of a window; their ``again()`` gives a copy with an empty KV cache."""
 
     @abstractmethod
     def decode(
@@ -61,10 +61,10 @@ class DraftingTranscriber(Transcriber):
 
     @override
     def transcribe(self, window: Window) -> str | None:
-        """The text of a window; that of the window before if the model is lost; None for a doubtful final."""
+        """The text of a window, or of the one before if the model is lost; None for a doubtful final."""
         draft, shown, stopped = self._draft, self._shown, self._stopped
         if window.is_final:
-            # Even if it fails, nothing of it remains for the next utterance.
+            # Even if decoding fails, the next utterance starts without a draft.
             self._draft, self._shown, self._stopped = (), "", 0
         heard = self.decode(self.method, self.encode(window), draft, window, stopped)
         if not heard.is_credible:
@@ -76,7 +76,7 @@ class DraftingTranscriber(Transcriber):
                 seconds = len(window.samples) / SAMPLE_RATE
                 self._observe(
                     SpeechCut(
-                        f"the recogniser wrote more than {seconds:.1f} s of speech can hold, and its text "
+                        f"the recogniser wrote more text than {seconds:.1f} s of speech can contain, and it "
                         "was cut: words may be missing; check that the spoken language is that of --from"
                     )
                 )
@@ -88,23 +88,23 @@ class DraftingTranscriber(Transcriber):
         return self._shown
 
 
-#: Nats by which a logit is raised; docs/glossary.md has what it is worth.
+#: The logit bias in nats; docs/glossary.md reports its effect.
 _NATS = 4.0
-#: Shorter words are guessed too easily.
+#: Minimum letters of a name; shorter words are guessed too easily.
 _LEAST = 4
-#: While more names than these begin like this, that says nothing.
+#: A beginning that more names share gets no bias.
 _MOST = 20
 
 
 class NameBias:
-    """Names that are expected, those of a glossary, in the vocabulary of a model.
+    """A logit bias towards expected names, such as those of a glossary.
 
-    Once a word has been begun as such a name begins, the logits of the tokens with which it may go on are
-    raised (contextual biasing; Pundak et al. 2018). The model has to begin it by itself, so nothing is heard
-    that was not said much like it.
+    If the beginning of a word is that of a name, the logits of the tokens that may continue the name are
+    raised (contextual biasing; Pundak et al. 2018). The model has to begin the word without a bias, so it
+    finds a name only in speech that sounds similar.
 
     Args:
-        names: The names; one that is a token by itself is known to the model, and needs no help.
+        names: The names; one that is a single token gets no bias, because the model contains it already.
         pieces: The bytes of each token.
     """
 

@@ -1,7 +1,7 @@
-"""Which language an utterance is in, decided once from what a model says of its windows.
+"""Detection of an utterance's language, decided once from a model's probabilities for its windows.
 
 The log probabilities of the utterance's windows are added up. Among the expected languages the likeliest
-wins; the language of the utterance before has an advantage, as people change languages less often than
+wins. The language of the utterance before has an advantage, because people change languages less often than
 models do.
 """
 
@@ -10,24 +10,25 @@ from math import log
 
 from operators.languages import Language, is_language
 
-#: Seconds of voice before which a model guesses, and after which it is decided whatever the lead.
+#: Seconds of voice: with less than the first a model guesses; after the second the language is decided in any
+#: case.
 FIRST_S, LATEST_S = 0.9, 2.0
-#: Nats by which a language has to be ahead of the next one to be decided on before that, and the mean
-#: probability that all expected ones need together.
+#: For an earlier decision: the minimum lead of a language over the next one in nats, and the minimum mean
+#: probability of all expected ones together.
 _CLEAR, _LIKELY = 2.0, 0.5
-#: Nats that the language of the utterance before is ahead; and where any may be spoken and the voice is
-#: briefer than `LATEST_S`, of which models say little.
+#: Advantage of the language of the utterance before, in nats. The second value applies if any language may be
+#: spoken and the voice is briefer than `LATEST_S`, for which models are unreliable.
 _ADVANTAGE, _BRIEF_ADVANTAGE = 1.0, 3.0
-#: An unexpected language is meant if its mean probability is at least the first, and that of all expected
+#: An unexpected language is chosen if its mean probability is at least the first, and that of all expected
 #: ones together below the second.
 _MEANT, _UNLIKELY = 0.7, 0.2
-#: A language that is taken for another one, where that one is expected.
+#: A language that counts as another one, if only that one is expected.
 _SAME = {"nn": "no", "no": "nn", "yue": "zh"}
 _LEAST = 1e-6
 
 
 class LanguageFinder:
-    """Decides for one stream.
+    """Detects the languages of one stream.
 
     Args:
         expected: The languages that may be spoken; none for any.
@@ -35,17 +36,17 @@ class LanguageFinder:
 
     def __init__(self, expected: Sequence[Language]) -> None:
         self._expected = {one.base: one.code for one in expected}
-        # That of the utterance before.
+        # The language of the utterance before.
         self._before = ""
         self._windows: list[Mapping[str, float]] = []
 
     def hear(self, probabilities: Mapping[str, float], voiced_s: float, *, is_last: bool) -> str | None:
         """The code of the language, or None until it is decided.
 
-        After a decision, the next window is that of another utterance.
+        After a decision, the next window belongs to another utterance.
 
         Args:
-            probabilities: Of each language by its code, for a window of at least `FIRST_S`, or the last.
+            probabilities: By code of the language, for a window of at least `FIRST_S`, or the last one.
             voiced_s: Seconds of voice in the window.
             is_last: Whether it is the last one of the utterance.
         """
@@ -57,7 +58,7 @@ class LanguageFinder:
         if likely < _UNLIKELY and not is_brief and (other := self._meant()):
             code = other
         self._windows = []
-        # What was not expected is no reason to expect it again.
+        # An unexpected language gets no advantage in the next utterance.
         if code in self._expected or not self._expected:
             self._before = code
         return self._expected.get(code, code)
@@ -71,7 +72,7 @@ class LanguageFinder:
         return {code: probability for code, probability in known.items() if is_language(code)}
 
     def _likeliest(self, *, is_brief: bool) -> tuple[str, float, float]:
-        """The likeliest language that may be spoken, its lead in nats, and the probability of all such."""
+        """The likeliest expected language, its lead in nats, and the probability of all expected ones."""
         codes = self._expected or self._windows[0]
         advantage = _BRIEF_ADVANTAGE if is_brief and not self._expected else _ADVANTAGE
         scores = {
@@ -84,7 +85,7 @@ class LanguageFinder:
         return first, lead, sum(self._mean(code) for code in codes)
 
     def _meant(self) -> str:
-        """The unexpected language that is clearly meant; empty if none is."""
+        """The unexpected language with a high enough probability; empty if there is none."""
         other = max(self._windows[-1], key=self._mean)
         return other if self._mean(other) >= _MEANT else ""
 

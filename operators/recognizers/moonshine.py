@@ -2,7 +2,7 @@
 
 The weights are those of Moonshine's merged exports: `encoder_model` and `decoder_model_merged`, as ``.ort``
 or ``.onnx``. The number of layers and heads is read from the files, so every size and language works. The
-models that stream have other files (`operators.models.moonshine_streaming`), and are decoded alike.
+streaming models have other files (`operators.models.moonshine_streaming`), and are decoded in the same way.
 """
 
 import importlib.util
@@ -42,17 +42,17 @@ from operators.recognizers.windowed import WindowedRecognizer
 if TYPE_CHECKING:
     from operators.models.moonshine_streaming import StreamingModel
 
-#: The languages of the models under the Moonshine Community License. The English ones are MIT, and so are
-#: those that stream.
+#: The languages of the models under the Moonshine Community License. The English models and the streaming
+#: ones are under the MIT licence.
 COMMUNITY = ("ar", "zh", "ja", "ko", "es", "uk", "vi")
 
-# A file that only models that stream have.
+# A file that only streaming models have.
 _STREAMS = "streaming_config.json"
 #: SentencePiece's mark for a space.
 _SPACE = "▁".encode()
 _BYTE = re.compile(rb"<0x([0-9A-Fa-f]{2})>")
 _MARK = re.compile(rb"<[^<>]*>")
-#: More than any speech model has.
+#: Larger than any speech model's vocabulary.
 _MAX_TOKENS = 1 << 20
 
 
@@ -159,7 +159,7 @@ class MoonshineModel:
 class EncodedWindow:
     """A window's encoder states, and the decoder's KV cache over them: a `KvCache`."""
 
-    #: Nothing that the next window could continue.
+    #: The next window cannot continue from this one.
     heard = None
 
     def __init__(self, model: MoonshineModel, states: _Array, mask: _Array) -> None:
@@ -217,22 +217,22 @@ def _find(folder: Path, name: str) -> Path:
 
 #: Milliseconds of a pass of the tiny model by its number of tokens.
 COSTS = PassCosts((1, 8, 32), (2.8, 4.0, 8.5))
-#: Gap of logits below which a final's decision is not taken from a pass over many tokens. With it 184 of 185
-#: finals measured there equal greedy decoding; the other one differs in its closing punctuation.
+#: If two logits are closer than this, a final's decision is not taken from a pass over many tokens. With it
+#: 184 of 185 measured finals equal greedy decoding; the other one differs in its closing punctuation.
 MARGIN = 0.2
 #: Maximum tokens per second of English speech and of speech in other languages, and the minimum limit of a
-#: window. They are those of the model's makers, who need the higher one for every script but the Latin one.
-#: Here it is for Spanish and Vietnamese, too: a limit that is too high only costs time if the model finds no
-#: end, and one that is too low loses words.
+#: window. The values are Moonshine's own; Moonshine uses the higher one for all scripts except Latin. Here
+#: Spanish and Vietnamese get it, too: a limit that is too high only costs time if the model finds no end, but
+#: one that is too low loses words.
 _ENGLISH_TOKENS_PER_S, _TOKENS_PER_S, _MIN_TOKENS = 6.5, 13.0, 8
-#: A transcript in English is doubtful if the mean log probability of its tokens is below the first; one with
-#: fewer tokens than the last, about which less is known, below the second. So were one of 1258 transcripts of
-#: real English speech, and 19 of 29 of speech in other languages (docs/recognition.md).
+#: A transcript in English is doubtful if the mean log probability of its tokens is below the first value, or
+#: below the second if it has fewer tokens than the third. This applies to one of 1258 transcripts of real
+#: English speech, and to 19 of 29 of speech in other languages (docs/recognition.md).
 _DOUBTFUL, _BRIEF_DOUBTFUL, _BRIEF = -0.9, -1.25, 8
 
 
 class MoonshineTranscriber(DraftingTranscriber):
-    """Transcribes one stream; English is spoken unless ``spoken`` says otherwise. Streams share the model."""
+    """Transcribes one stream in the language ``spoken``, by default English. Streams share the model."""
 
     margin = MARGIN
 
@@ -245,7 +245,7 @@ class MoonshineTranscriber(DraftingTranscriber):
     ) -> None:
         super().__init__(settings, observe)
         self._model = model
-        #: What a model that streams has heard.
+        #: The state of a streaming model after the last window.
         self._heard: Any = None
         self._is_english = spoken is None or spoken.code == "en"
         self._tokens_per_s = _ENGLISH_TOKENS_PER_S if self._is_english else _TOKENS_PER_S
@@ -278,10 +278,10 @@ class MoonshineTranscriber(DraftingTranscriber):
         adjust = None if self._bias is None else self._bias.apply
         heard = hear(method, task, encoded, margin=MARGIN, costs=COSTS, doubt=doubt, adjust=adjust)
         if len(heard.tokens) > most:
-            # More than was said in this time, so what comes twice in a row was said once.
+            # More tokens than the time allows, so a phrase that comes twice in a row was spoken once.
             once = repetition(heard.tokens, piece=self.piece, times=TWICE, least=TOKENS)
             heard = heard._replace(tokens=heard.tokens[:once])
-        # Which transcripts are invented was not measured on models that stream.
+        # The thresholds for invented transcripts were not measured on streaming models.
         if not window.is_final or not self._is_english or self._heard is not None:
             return heard
         least = _DOUBTFUL if len(heard.tokens) >= _BRIEF else _BRIEF_DOUBTFUL
@@ -301,7 +301,7 @@ def moonshine_recognizer(
 ) -> WindowedRecognizer:
     """A recogniser of one stream; without a model's folder, with the installed English model.
 
-    Raises `InputError` if the folder is not such a model.
+    Raises `InputError` if the folder does not contain a Moonshine model.
     """
     folder = Path(settings.model) if settings.model else bundled_model()
     load = _load_streaming if (folder / _STREAMS).is_file() else load_model
@@ -311,7 +311,7 @@ def moonshine_recognizer(
 
 
 def moonshine_transcriber(settings: RecognizerSettings, observe: Observe) -> MoonshineTranscriber:
-    """Transcribes English of one stream with the installed model; the settings' folder is another's."""
+    """A transcriber of English for one stream, with the installed model whatever folder the settings name."""
     model = load_model(str(bundled_model().absolute()), settings.usual_threads)
     return MoonshineTranscriber(model, settings, ENGLISH, observe)
 
@@ -325,7 +325,7 @@ def bundled_model() -> Path:
 
 
 def bundled_recording() -> Path:
-    """Read English speech inside the same wheel, 44 seconds. Raises `InputError` if it is gone."""
+    """A recording of 44 seconds of English in the same wheel. Raises `InputError` if it is gone."""
     return _assets() / "two_cities.wav"
 
 
@@ -341,7 +341,7 @@ def _check(settings: RecognizerSettings, spoken: Spoken, is_live: bool) -> None:
         check_published(settings, spoken, is_live)
     elif spoken != (ENGLISH,):
         raise UsageError(
-            "the installed model of moonshine knows English only; choose --recognizer auto for "
+            "the installed model of moonshine supports English only; choose --recognizer auto for "
             f"{spoken[0].name}, or name a Moonshine model of that language with --speech-model"
         )
 

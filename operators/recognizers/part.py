@@ -1,4 +1,4 @@
-"""Recognisers as parts: what settings, help, checks and ``doctor`` need to know of each."""
+"""Recognisers as parts: their settings, checks and properties."""
 
 import os
 import re
@@ -19,7 +19,7 @@ from operators.recognizers.protocol import Recognizer
 
 #: Maximum seconds between two hypotheses of an utterance.
 MAX_INTERVAL_S = 10.0
-#: A larger jump in the audio is not due to rounding.
+#: A larger jump in the audio is a gap, not rounding.
 MIN_GAP_S = 0.05
 #: The languages that may be spoken, the usual one first; empty if the recogniser is to find any.
 Spoken = tuple[Language, ...]
@@ -31,21 +31,21 @@ class RecognizerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     """The speech recogniser."""
 
     #: The speech engine: moonshine, whisper, sherpa, vosk, azure, or MODULE:NAME for one of your own; auto:
-    #: moonshine for English, whisper for other languages, and to find what is spoken.
+    #: moonshine for English, whisper for other languages and to detect which one is spoken.
     engine: str = "auto"
     #: The speech model: a name of `surtitle models --speech`, or a folder; absent for moonshine's English
-    #: one, and for Whisper base.
+    #: model or Whisper base.
     model: str | None = None
     #: Seconds of speech between two hypotheses.
     update_interval_s: Annotated[float, Meta(ge=0.1, le=MAX_INTERVAL_S)] = 0.5
     #: Beta of moonshine's and whisper's partials: how strongly they are biased towards the previous
     #: hypothesis. Finals are not biased.
     bias: Annotated[float, Meta(ge=0.0, le=1.0)] = BIAS
-    #: Minimum probability of the last word that these two show of an unfinished segment.
+    #: Minimum probability of the last word that moonshine and whisper show of an unfinished segment.
     certainty: Annotated[float, Meta(ge=0.0, le=1.0)] = 0.7
-    #: Threads of these two; absent for the number of cores, at most two.
+    #: Threads of moonshine and whisper; absent for the number of cores, at most two.
     threads: Annotated[int, Meta(ge=1, le=1024)] | None = None
-    #: Settings of a recogniser of another package, which checks them itself.
+    #: Settings for a recogniser of another package, which checks them.
     plugin: dict[str, Any] = {}
 
     @property
@@ -62,23 +62,23 @@ USUAL = RecognizerSettings()
 
 
 def unobserved(_event: RecognizerChanged | SpeechCut) -> None:
-    """Nobody observes."""
+    """Ignore the event."""
 
 
 class RecognizerPart(NamedTuple):
     """A recogniser that ``--recognizer NAME`` names."""
 
     name: str
-    #: Makes it for one stream, and imports what only it needs. A process loads a model once.
+    #: Makes it for one stream, and imports its dependencies. A process loads a model once.
     make: Callable[[RecognizerSettings, Spoken, Observe], Recognizer]
-    #: Checks the settings before a model is loaded, given whether sound comes at the pace of speech.
-    check: Callable[[RecognizerSettings, Spoken, bool], None] = lambda *_asked: None
+    #: Checks the settings before a model is loaded; the last argument is whether sound comes in real time.
+    check: Callable[[RecognizerSettings, Spoken, bool], None] = lambda *_arguments: None
     extra: Extra | None = None
     #: Whether it decodes growing windows, so that ``bench`` can measure it.
     is_windowed: bool = False
     #: Whether rooms may be in different languages.
     is_multilingual: bool = False
-    #: Whether it finds out which of several languages is spoken; the others get exactly one.
+    #: Whether it detects which of several languages is spoken; other recognisers get exactly one.
     finds_language: bool = False
 
 
@@ -88,14 +88,14 @@ RECOGNIZERS = Parts(
 )  # fmt: skip
 
 
-# Moonshine's are called ``tiny-ko`` or ``moonshine-tiny-ko``, Vosk's ``vosk-model-small-de-0.15``, zipformers
-# ``sherpa-onnx-streaming-zipformer-fr-2023-04-14`` and ``…-de-kroko-2025-08-06``; ``…-zh-en-…`` knows both.
+# Moonshine's ``tiny-ko``, ``moonshine-tiny-ko``; Vosk's ``vosk-model-small-de-0.15``; zipformers' ``sherpa-
+# onnx-streaming-zipformer-fr-2023-04-14``, ``…-de-kroko-2025-08-06``. Bilingual ``…-zh-en-…`` must not match.
 _NAME = re.compile(
     r"(?:^|[-_])(?:(?:tiny|base|kroko|vosk-model(?:-small|-big)?)-([a-z]{2})(?:[-_]|$)"
     r"|zipformer(?:-small)?-([a-z]{2})(?:-kroko)?(?:-\d|$))",
     re.IGNORECASE,
 )
-# Vosk names these by their countries.
+# Vosk uses the code of the country for these languages.
 _COUNTRIES = {"cn": "zh", "vn": "vi"}
 
 
@@ -118,13 +118,13 @@ def check_folder(folder: Path, files: Iterable[str], what: str) -> None:
 
 
 def check_published(settings: RecognizerSettings, spoken: Spoken, _is_live: bool) -> None:
-    """Raise `UsageError` if no model is named, or one of another language by the name of its folder."""
+    """Raise `UsageError` if no model is named, or if its folder's name has the code of another language."""
     folder = named_model(settings)
     name = _NAME.search(folder.name)
     code = "" if name is None else (name[1] or name[2]).lower()
     code = _COUNTRIES.get(code, code)
     if is_language(code) and (named := language(code)) != spoken[0].general:
         raise UsageError(
-            f"{folder}: by its name, this model recognises {named.name}, and {spoken[0].name} is to be "
-            "spoken; name another one with --speech-model, or the language with --from"
+            f"{folder}: by its name, this model recognises {named.name}, but the spoken language is "
+            f"{spoken[0].name}; name another one with --speech-model, or the language with --from"
         )

@@ -1,4 +1,4 @@
-"""The contract between speech engines and the recognize stage, and the numbers that their hypotheses get."""
+"""The interface between speech engines and the recognize stage, and the numbering of hypotheses."""
 
 import logging
 import re
@@ -26,12 +26,12 @@ class Hypothesis(msgspec.Struct, frozen=True, kw_only=True):
     start_s: float
     #: End of the audio that the text covers; never beyond the accepted audio.
     end_s: float
-    #: True for a final of which nothing is shown, because its text is probably invented.
+    #: True for a final whose text is not shown, because it is probably invented.
     is_doubtful: bool = False
-    #: Code of the segment's language, of a recogniser that finds it; empty for the only one that is spoken.
-    #: It does not change within a segment.
+    #: Code of the segment's language if the recogniser detects it; empty if only one language is spoken. It
+    #: does not change within a segment.
     language: str = ""
-    #: Who speaks, as of `SegmentEvent.speaker`; empty if that is not known. Recognisers need not say it.
+    #: Who speaks, as `SegmentEvent.speaker`; empty if unknown. Recognisers may leave it empty.
     speaker: str = ""
 
 
@@ -57,35 +57,35 @@ class Recognizer(Protocol):
 
 @runtime_checkable
 class TakesWords(Protocol):
-    """A recogniser that leans towards words, such as the names of a glossary."""
+    """A recogniser with a bias towards words, such as the names of a glossary."""
 
     def expect(self, words: Set[str]) -> None:
-        """Lean towards these words where they are names; called before any sound."""
+        """Add a bias towards these words if they are names; called before any sound."""
         ...
 
 
 class Span(NamedTuple):
-    """From one moment to another, on the stream's clock."""
+    """A period on the stream's clock."""
 
     begin_s: float
     end_s: float
 
 
-#: Where in the sound from one moment to another, in seconds, another voice begins; None if none does.
+#: Where the voice changes in the sound between two times, in seconds; None if it does not.
 Change = Callable[[float, float], Span | None]
 
 
 @runtime_checkable
 class PartsVoices(Protocol):
-    """A recogniser that ends a segment where another voice begins, although nobody pauses."""
+    """A recogniser that ends a segment where the voice changes, even without a pause."""
 
     def part(self, change: Change) -> None:
-        """Look for a ``change`` in open segments; called before any sound."""
+        """Use ``change`` to split open segments; called before any sound."""
         ...
 
 
-# A mark that is repeated, and a comma or semicolon before another mark: speech models write both. Three dots
-# are an ellipsis, and a dot before a digit may begin a number.
+# Speech models write repeated marks, and a comma or semicolon before another mark. Three dots are an
+# ellipsis, and a dot before a digit may begin a number.
 _REPEATED = re.compile(r"([!?。！？؟])\1+|(?<!\.)(\.)\.(?!\.)")
 _OVERRULED = re.compile(r"[,;،؛、，；]+(?=[,;،؛、，；!?…。！？؟]|\.(?!\d))")
 # Halves of a surrogate pair cannot be written as UTF-8, and NUL ends a string in C.
@@ -106,25 +106,25 @@ class NumberingState(msgspec.Struct, frozen=True, array_like=True):
     next_segment: int = 0
     #: The last partial of each segment that has no final yet, in the order of speech.
     unfinished: tuple[Partial, ...] = ()
-    #: End of the audio heard so far, on the stream's clock.
+    #: End of the audio received so far, on the stream's clock.
     heard_s: float = 0.0
 
 
 class PartialNumbering:
-    """Makes a stream's hypotheses `Partial` events: numbers, clean text, and exactly one final each.
+    """Converts a stream's hypotheses to `Partial` events: numbers, clean text, and one final per segment.
 
     A segment begins with its first text, so numbers have no gaps. A final without text keeps the last text: a
-    viewer has read it, and it is probably better than nothing; a doubtful one takes it back. Hypotheses for a
-    segment after its final are dropped, because nobody could show them, and a message says so.
+    viewer has read it, and it is probably better than nothing; a doubtful final erases it. Hypotheses for a
+    segment after its final are dropped with a warning, because they can no longer be shown.
 
     Args:
-        state: That of a new stream or of an earlier run. Segments that the earlier run left unfinished get
-            their final from `finish_resumed`, because no recogniser will return to them.
+        state: The state of a new stream or of an earlier run. Segments that the earlier run left unfinished
+            get their final from `finish_resumed`, because no recogniser will return to them.
     """
 
     def __init__(self, state: NumberingState) -> None:
         self.stream = state.stream
-        #: End of the audio heard so far; kept up to date by the caller that feeds the recogniser.
+        #: End of the audio received so far; updated by the caller that feeds the recogniser.
         self.heard_s = state.heard_s
         self._next_segment = state.next_segment
         self._resumed = list(state.unfinished)
@@ -134,12 +134,12 @@ class PartialNumbering:
 
     @property
     def state(self) -> NumberingState:
-        """What a later run needs to continue."""
+        """The state that a later run needs to continue."""
         unfinished = (*self._resumed, *self._open.values())
         return NumberingState(self.stream, self._next_segment, unfinished, self.heard_s)
 
     def number(self, hypotheses: Iterable[Hypothesis], arrival_s: float) -> list[Partial]:
-        """Partials for the hypotheses that changed something, all arriving at ``arrival_s``."""
+        """Partials for the hypotheses that differ from the last one; all arrive at ``arrival_s``."""
         partials = (self._number(hypothesis, arrival_s) for hypothesis in hypotheses)
         return [partial for partial in partials if partial is not None]
 
@@ -157,7 +157,7 @@ class PartialNumbering:
         return finals
 
     def rename(self, speaker: str, name: str) -> None:
-        """Call a speaker by this name in finals with the last text, too."""
+        """Apply a speaker's new name also to the finals of `finish`."""
         self._resumed = [_renamed(one, speaker, name) for one in self._resumed]
         self._open = {number: _renamed(one, speaker, name) for number, one in self._open.items()}
 

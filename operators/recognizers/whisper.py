@@ -1,9 +1,9 @@
-"""Whisper (Radford et al. 2022) in CTranslate2, by faster-whisper: partials lean towards the last hypothesis.
+"""Whisper (Radford et al. 2022) in CTranslate2, by faster-whisper, with a bias towards the last hypothesis.
 
-CTranslate2 decodes forced tokens one by one, so a draft saves no time here; it steadies the text. One pass
-judges it, and what stands is the prefix of the next hypothesis. If nobody speaks, or the model is lost,
-Whisper writes common subtitle phrases or repeats itself: its own three signs of that are checked
-(section 4.5).
+CTranslate2 decodes forced tokens one by one, so a draft saves no time here, but it makes the text stable. One
+pass verifies the draft, and its accepted part is the prefix of the next hypothesis. In silence, or if the
+model is lost, Whisper writes common subtitle phrases or repeats itself. The paper's three criteria for this
+are checked (section 4.5).
 """
 
 import zlib
@@ -45,25 +45,25 @@ from operators.recognizers.whisper_model import (
 )
 from operators.recognizers.windowed import Transcriber, WindowedRecognizer
 
-#: The model was trained on 30 s; two of these are the silence after the speech. It recognises short
-#: utterances worse: with the usual pause of a quarter second tiny.en had 7.5 % of the words wrong, with this
-#: one 4.3 %.
+#: The model was trained on 30 s; two of these are the silence after the speech. Short utterances are worse:
+#: tiny.en had a word error rate of 7.5 % with the usual pause of a quarter second, and 4.3 % with this one.
 WHISPER_RULES = SegmentRules(pause_s=0.448, long_s=15.0, longest_s=28.0)
 #: Tokens allowed for any transcript, and additional ones per second of speech. Text in a script that Whisper
-#: spells byte by byte takes some ten tokens a second.
+#: spells byte by byte takes some ten tokens per second.
 _MIN_TOKENS, _TOKENS_PER_S = 16, 20.0
-#: Hypotheses that are followed for a final.
+#: Beam width for a final.
 _BEAM = 5
-#: Nobody speaks if the model's probability of that is above the first, and the mean log probability of the
-#: transcript's tokens is below the second.
+#: A window has no speech if the model's probability of that is above the first, and the mean log probability
+#: of the transcript's tokens is below the second.
 _NO_SPEECH, _DOUBTFUL = 0.6, -1.0
-#: A transcript with a higher compression ratio repeats itself, and is decoded again without repeated phrases.
+#: A transcript with a higher compression ratio repeats itself. It is decoded again without repetition of as
+#: many tokens as the second.
 _COMPRESSION, _PHRASE = 2.4, 4
-#: Tokens at the end of a hypothesis that are about the newest sound.
+#: Number of tokens at the end of a hypothesis that depend on the newest sound.
 _RECENT = 8
-#: Tokens of expected names: each update evaluates them anew.
+#: Maximum tokens of expected names, because each update evaluates them again.
 _EXPECTED = 60
-#: Seconds that hypotheses may lag behind what is heard.
+#: Seconds that hypotheses may lag behind the sound.
 _LAG_S = 1.0
 
 
@@ -71,7 +71,7 @@ class WhisperTranscriber(DraftingTranscriber):
     """Transcribes one stream. Streams share the model.
 
     Args:
-        code: That of the spoken language.
+        code: Code of the spoken language.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class WhisperTranscriber(DraftingTranscriber):
         self.speak(code)
 
     def speak(self, code: str) -> None:
-        """What follows is in this language. Raises `UsageError` if the model does not know it."""
+        """Set the language of the following speech. Raises `UsageError` if the model does not support it."""
         self._code = code
         self._tokenizer = self._model.tokenizer(code)
         before = [self._tokenizer.sot_prev, *self._tokenizer.encode(self._words)[:_EXPECTED]]
@@ -101,7 +101,7 @@ class WhisperTranscriber(DraftingTranscriber):
 
     @override
     def expect(self, words: Set[str]) -> None:
-        """The prompt of Whisper is what was said before; names in it are heard more easily."""
+        """Put names into Whisper's prompt, which is preceding text; they are recognised more easily then."""
         names = sorted(word for word in words if word[:1].isupper())
         self._words = f" {' '.join(names)}" if names else ""
         self.speak(self._code)
@@ -118,7 +118,7 @@ class WhisperTranscriber(DraftingTranscriber):
         if pace.is_news:
             self._observe(
                 RecognizerChanged(
-                    "recognising takes longer here than speaking, so captions come in larger steps: "
+                    "recognition is slower than real time, so captions come in larger steps: "
                     "choose a smaller model with --speech-model, or give it more cores"
                 )
             )
@@ -139,15 +139,15 @@ class WhisperTranscriber(DraftingTranscriber):
         heard = self._heard(encoded, kept, is_final=window.is_final, **how)
         if heard.is_credible:
             return heard
-        # In case the draft caused it, or once more without what repeats itself.
+        # Decode again without the draft, which may be the cause, and without repeated phrases.
         return self._heard(encoded, (), is_final=window.is_final, no_repeat_ngram_size=_PHRASE, **how)
 
     def _still_said(self, encoded: States, draft: Sequence[int], bias: float) -> Sequence[int]:
         """The beginning of the last hypothesis that the bias towards it keeps.
 
-        Given the share beta of all probability, a token of probability P is the likeliest one where
-        P (1 - beta) + beta is at least that of the best other one, which is taken to have half of the rest.
-        A quarter of that is enough for tokens that earlier windows had, about which new sound says little.
+        With bias beta, a draft token of probability P is the likeliest one if P (1 - beta) + beta is at least
+        the biased probability of the best other token, which is assumed to have half of the rest. Older
+        tokens need a quarter of that P, because new sound hardly affects them.
         """
         least = (1 - 3 * bias) / (3 * (1 - bias)) if bias < 1 else 0.0
         found = self._model.probabilities(encoded, self._start, draft)
@@ -155,14 +155,14 @@ class WhisperTranscriber(DraftingTranscriber):
         kept = sum(
             1 for _ in takewhile(lambda at: found[at] >= least / (4 if at < old else 1), range(len(found)))
         )
-        # A short beginning may be what led astray.
+        # A short beginning may be the cause of the rejection.
         return draft[:kept] if 2 * kept >= len(draft) else ()
 
     def _heard(self, encoded: States, kept: Sequence[int], *, is_final: bool, **how: Any) -> WindowResult:
         limit = min(MAX_TOKENS, _MIN_TOKENS + round(_TOKENS_PER_S * encoded.speech_s))
         prompt = [*self._start, self._tokenizer.no_timestamps]
         began = perf_counter()
-        # The library takes what is kept for the prompt, behind which no transcript may end at once.
+        # The library treats kept tokens as prompt, and forbids an end directly after the prompt by default.
         result = self._model.generate(encoded, [*prompt, *kept], limit, suppress_blank=not kept, **how)
         took_s = perf_counter() - began
         tokens = tuple(result.sequences_ids[0])
@@ -209,19 +209,19 @@ def _softmax(row: NDArray[np.float32], token: int) -> float:
 
 
 class Pace:
-    """Whether a stream's hypotheses lag behind it: its sound passes more slowly than time does."""
+    """Whether a stream's hypotheses lag behind: its sound is processed slower than real time."""
 
     def __init__(self) -> None:
         #: The smallest distance of the clock to the sound so far.
         self._least = np.inf
         self._last_s = 0.0
-        self._told = False
+        self._reported = False
 
     def is_behind(self, heard_s: float, now_s: float | None = None) -> bool:
-        """Tell how much was heard.
+        """Update with the position in the sound, and return whether it lags.
 
         Args:
-            heard_s: Seconds of sound; fewer than before of a sound that begins anew.
+            heard_s: Seconds of sound; fewer than before if the sound begins again.
             now_s: Seconds of any clock; by default the process's.
         """
         distance = (monotonic() if now_s is None else now_s) - heard_s
@@ -231,17 +231,17 @@ class Pace:
 
     @property
     def is_news(self) -> bool:
-        """True once."""
-        told, self._told = self._told, True
-        return not told
+        """True at the first call."""
+        reported, self._reported = self._reported, True
+        return not reported
 
 
 class FindingTranscriber(Transcriber):
-    """Finds the language of each utterance, and lets another one transcribe it.
+    """Detects the language of each utterance, and passes it to a transcriber for that language.
 
     Args:
-        model: Finds the languages.
-        usual: Transcribes them.
+        model: Detects the languages.
+        usual: Transcribes languages that are not in ``own``.
         expected: The languages that may be spoken; none for any.
         own: Transcribers of some languages, by code.
     """
@@ -253,7 +253,7 @@ class FindingTranscriber(Transcriber):
         self._usual = usual
         self._own = own
         self._finder = LanguageFinder(expected)
-        # The utterance whose language is known, who transcribes it, and who transcribed the one before.
+        # The utterance whose language is known, its transcriber, and the one of the utterance before.
         self._segment = -1
         self._chosen: Transcriber | None = None
         self._last: Transcriber | None = None
@@ -295,9 +295,9 @@ class FindingTranscriber(Transcriber):
 
     @override
     def again(self, window: Window) -> str | None:
-        """What one of ``own`` doubts may be in another language: all of it says more than its beginning.
+        """Transcribe a doubtful final of ``own`` again; it may be in another language.
 
-        Of a word or two it says nothing; these are heard again in the same language.
+        The language is detected again from the whole utterance, unless it is only a word or two.
         """
         if self._last is self._usual:
             return None
@@ -316,7 +316,7 @@ def _voiced_s(window: Window) -> float:
 def finding_recognizer(
     settings: RecognizerSettings, spoken: Spoken, observe: Observe, own: Mapping[str, Transcriber]
 ) -> WindowedRecognizer:
-    """A recogniser of one stream that finds which of some languages is spoken, or which of all."""
+    """A recogniser of one stream that detects which of ``spoken``, or of all languages, is spoken."""
     model = load_model(str(named_model(settings).absolute()), settings.usual_threads)
     usual = WhisperTranscriber(model, (spoken or (ENGLISH,))[0].base, settings, observe)
     return WindowedRecognizer(FindingTranscriber(model, usual, spoken, own), settings, observe)
@@ -328,8 +328,8 @@ def whisper_recognizer(
     """A recogniser of one stream; its model's folder is in CTranslate2's format.
 
     Raises:
-        UsageError: if the model does not know the language, or the extra is not installed.
-        InputError: if the folder is not such a model.
+        UsageError: if the model does not support the language, or the extra is not installed.
+        InputError: if the folder does not contain such a model.
     """
     if len(spoken) != 1:
         return finding_recognizer(settings, spoken, observe, {})
@@ -338,7 +338,7 @@ def whisper_recognizer(
 
 
 def check_whisper(settings: RecognizerSettings, spoken: Spoken, _is_live: bool) -> None:
-    """Raise `InputError` for a folder that holds no such model, `UsageError` for a language it lacks."""
+    """Raise `InputError` for a folder without a Whisper model, `UsageError` for a language it lacks."""
     folder = named_model(settings)
     check_files(folder)
     for one in spoken or (None,):

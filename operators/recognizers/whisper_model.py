@@ -1,4 +1,4 @@
-"""A Whisper model in CTranslate2, by faster-whisper: states of windows, and what is decoded from them."""
+"""A Whisper model in CTranslate2, by faster-whisper: encoder states of windows, and decoding from them."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -17,13 +17,13 @@ from operators.recognizers.part import check_folder
 from operators.recognizers.segmenter import Samples
 from operators.text import BYTE_OF_LETTER
 
-#: Whisper's codes where they are others than ours.
+#: Whisper's codes that differ from ours.
 _CODES = {"fil": "tl", "jv": "jw"}
 _OURS = {theirs: ours for ours, theirs in _CODES.items()}
-#: Silence that is encoded with the speech, and the states of more, encoded once, that are appended.
+#: Silence that is encoded with the speech, and the number of states of further silence that are appended.
 _PAUSE_S, _APPENDED = 2.0, 250
 _LONGEST_S = 30.0
-#: Samples of an encoder state.
+#: Samples per encoder state.
 _STRIDE = 320
 #: The limit of Whisper's own decoding.
 MAX_TOKENS = 224
@@ -70,7 +70,7 @@ class WhisperModel:
 
     @cache  # noqa: B019 - a process keeps its models
     def tokenizer(self, code: str) -> Any:
-        """The tokens for a language, by our code. Raises `UsageError` if the model does not know it."""
+        """The tokens for a language, by our code. Raises `UsageError` if the model does not support it."""
         from faster_whisper.tokenizer import Tokenizer
 
         check_language(self.folder, language(code))
@@ -92,9 +92,9 @@ class WhisperModel:
         """The encoder's states of a window: float32 samples of shape (n,) at 16 kHz, at most 28 s.
 
         The model was trained on 30 s and expects them. Encoding all of the silence after the speech would
-        take most of an update's time, so two seconds of it are encoded with the speech, and the states of
-        some more, encoded once, are appended; without them the model finds no end. All up to 30 s, if
-        ``is_whole``: fewer words are wrong then, and each token takes longer.
+        take most of an update's time. So two seconds of it are encoded with the speech, and states of more
+        silence, encoded once, are appended; without them the model finds no end. With ``is_whole``, states
+        up to 30 s are appended: this reduces the word error rate, but each token takes longer.
 
         Raises `ModelError` if CTranslate2 fails.
         """
@@ -113,8 +113,8 @@ class WhisperModel:
         return {_OURS.get(token[2:-2], token[2:-2]): probability for token, probability in found}
 
     def generate(self, encoded: States, prompt: Sequence[int], limit: int, **how: Any) -> Any:
-        """Decode behind ``prompt``, which may end with tokens of the transcript; these are in the result."""
-        # The library halves what it is given, and counts the prompt.
+        """Decode after ``prompt``, which may end with tokens of the transcript; these are in the result."""
+        # The library halves the given length, and counts the prompt.
         most = min(2 * MAX_TOKENS, max(2 * limit, len(prompt) + limit))
         (result,) = _run(
             self._model.generate, encoded.states, [[*prompt]],
@@ -162,16 +162,16 @@ def check_files(folder: Path) -> None:
 
 
 def check_language(folder: Path, spoken: Language | None) -> None:
-    """Raise `UsageError` if the model of a folder does not know a language, or, for None, has only one."""
+    """Raise `UsageError` if a folder's model does not support a language, or, for None, supports only one."""
     tokens = _vocabulary(folder)
     if tokens[_ENGLISH_END : _ENGLISH_END + 1] == ["<|endoftext|>"]:
         if spoken != ENGLISH:
             other = "several languages" if spoken is None else spoken.name
             raise UsageError(
-                f"{folder}: this Whisper model knows English only; name a multilingual one for {other}"
+                f"{folder}: this Whisper model supports English only; name a multilingual one for {other}"
             )
     elif spoken is not None and f"<|{_theirs(spoken.code)}|>" not in tokens:
-        raise UsageError(f"{folder}: this Whisper model does not know {spoken.name}; choose another")
+        raise UsageError(f"{folder}: this Whisper model does not support {spoken.name}; choose another")
 
 
 def _theirs(code: str) -> str:

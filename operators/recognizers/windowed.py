@@ -1,4 +1,4 @@
-"""Recognisers of growing windows: an engine makes text of each window of an utterance (`Transcriber`)."""
+"""Recognisers of growing windows: an engine transcribes each window of an utterance (`Transcriber`)."""
 
 import logging
 from abc import ABC, abstractmethod
@@ -20,9 +20,9 @@ _has_warned = Event()
 
 
 class Transcriber(ABC):
-    """Makes text of the windows of one stream, and keeps what it needs of an utterance's earlier ones."""
+    """Transcribes the windows of one stream; its state may depend on earlier windows of an utterance."""
 
-    #: Code of the language of the last window, where several may be spoken. It stays within an utterance.
+    #: Code of the last window's language, if several may be spoken. It does not change in an utterance.
     language: str = ""
 
     @property
@@ -30,20 +30,20 @@ class Transcriber(ABC):
         """When an utterance is over."""
         return RULES
 
-    def expect(self, words: Set[str]) -> None:  # noqa: B027 - not all can
-        """Lean towards these words where they are names; called before any sound."""
+    def expect(self, words: Set[str]) -> None:  # noqa: B027 - optional
+        """Add a bias towards these words if they are names; called before any sound."""
 
-    def keep_up(self) -> None:  # noqa: B027 - some always do
-        """Leave updates out rather than lag behind sound that comes as it is spoken; called before any."""
+    def keep_up(self) -> None:  # noqa: B027 - optional
+        """Skip updates instead of lagging behind live sound; called before any sound."""
 
     @abstractmethod
     def transcribe(self, window: Window) -> str | None:
-        """The text of a window; None for a doubtful final, of which nothing is to be shown.
+        """The text of a window; None for a doubtful final, which must not be shown.
 
         Raises `ModelError` if the model fails.
         """
 
-    def again(self, window: Window) -> str | None:  # noqa: ARG002 - as of those who can
+    def again(self, window: Window) -> str | None:  # noqa: ARG002 - subclasses use it
         """The text of a doubtful final, in another language or by another model; None if there is no other.
 
         Raises `ModelError` if the model fails.
@@ -69,22 +69,22 @@ class WindowedRecognizer(Recognizer):
         self._observe = observe
         self._change: Change | None = None
         self._segmenter: Segmenter | None = None
-        #: When the segmenter's first sample sounded, and the number of its first segment.
+        #: Time of the segmenter's first sample, and the number of its first segment.
         self._base_s = 0.0
         self._first = self._next = 0
         self._last_text = ""
         self._is_failing = False
 
     def expect(self, words: Set[str]) -> None:
-        """Lean towards these words where they are names; called before any sound."""
+        """Add a bias towards these words if they are names; called before any sound."""
         self.transcriber.expect(words)
 
     def part(self, change: Change) -> None:
-        """As of `PartsVoices`."""
+        """See `PartsVoices`."""
         self._change = change
 
     def _changed(self, begin: int, end: int) -> tuple[int, int] | None:
-        assert self._change is not None, "only then is it asked"
+        assert self._change is not None, "called only with a `change`"
         span = self._change(self._time(begin), self._time(end))
         return None if span is None else (self._position(span.begin_s), self._position(span.end_s))
 
@@ -129,7 +129,7 @@ class WindowedRecognizer(Recognizer):
         hypotheses = [self._hypothesis(window, text)]
         if text is None:
             if (text := self._try(self.transcriber.again, window)) is not None:
-                # What was shown is taken back. A segment has one language, so this is another one.
+                # The shown text is erased. A segment has one language, so the new text is another segment.
                 self._first += 1
                 hypotheses.append(self._hypothesis(window, text))
             else:
@@ -149,7 +149,7 @@ class WindowedRecognizer(Recognizer):
         )
 
     def _try(self, transcribe: Callable[[Window], str | None], window: Window) -> str | None:
-        """Transcribe; if the model fails, the text of the window before. A final is tried twice."""
+        """Transcribe; return the text of the window before if the model fails. A final is tried twice."""
         for _try in range(1 + window.is_final):
             try:
                 text = transcribe(window)
@@ -168,8 +168,8 @@ def _warn_doubt(seconds: float) -> None:
     if not _has_warned.is_set():
         _has_warned.set()
         _log.warning(
-            "the recogniser doubts what it wrote for %.1f s of sound, which is left out: perhaps it is no "
-            "speech, or in another language than that of --from; others are left out without a message",
+            "the recognised text of %.1f s of sound is doubtful and left out: perhaps the sound is not "
+            "speech, or not in the language of --from; further cases are not logged",
             seconds,
             extra={"event": "speech_doubted"},
         )

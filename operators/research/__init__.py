@@ -1,4 +1,4 @@
-"""Decoding methods that do not pay on two cores, and what only they need.
+"""Decoding methods that bring no gain on two cores, and their helpers.
 
-`flows.research` registers them by name. Nothing that captions run through imports this package.
+`flows.research` registers them by name. The modules that make captions do not import this package.
 """

@@ -6,9 +6,9 @@ section IV:
 - Adaptive single-sequence prediction (IV-A): a prediction ends with its first uncertain token.
 - Draft sequence recycling (IV-B): the rejected rest of a draft is kept as a branch. In one pass with tree
   attention, the draft model extends the end of the branch and regenerates a token at the divergence. New
-  tokens are compared with the branch at the same and at adjacent places; where one matches, the branches
-  merge, and the rest of the old one is drafted again without a step. So the branch has grown while the draft
-  model regenerated.
+  tokens are compared with the branch at the same and at adjacent places. At a match the branches merge, and
+  the rest of the old one is drafted again without a step. So the branch grows while the draft model
+  regenerates.
 - Two-pass sparse-tree prediction (IV-C): the first pass predicts the whole trunk and marks its uncertain
   places. In the second pass, the second most probable token of each place starts a branch. One pass of the
   draft model extends all branches by one node, until they merge into the trunk or into another branch, and
@@ -31,11 +31,11 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
     #: Maximum number of tokens of a path.
     length: int = 24
-    #: A less probable token is uncertain: it ends a single sequence, which includes it because its step is
-    #: done and verifying it costs little, and begins a branch of a tree. At 0 none is, as in plain
+    #: A less probable token is uncertain. It ends a single sequence, but is included because its step is done
+    #: and verifying it costs little. In a tree it begins a branch. At 0 no token is uncertain, as in plain
     #: speculative decoding.
     threshold: float = 0.4
-    #: Whether the rejected rest of a draft is reused where a new one meets it.
+    #: Whether the rejected rest of a draft is reused if a new draft matches it.
     recycles: bool = True
     #: Maximum number of branches of a tree; 0 predicts a single sequence.
     branches: int = 0
@@ -43,7 +43,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     nodes: int = MAX_NODES
 
 
-#: Where a token is searched for: at its own place first, then one later and one earlier in the branch.
+#: Shifts at which a token is searched in a branch: its own place first, then one later and one earlier.
 _SHIFTS = (0, 1, -1)
 
 
@@ -57,7 +57,7 @@ class Rest(NamedTuple):
     ended: bool = False
 
     def after(self, place: int, token: int) -> "Rest | None":
-        """What follows ``token`` at a new output's ``place``; None if the branch does not have it there."""
+        """The rest after ``token`` at ``place`` of a new output; None if the branch lacks it there."""
         for shift in _SHIFTS:
             number = place - self.place + shift
             if 0 <= number < len(self.steps) and self.steps[number].token == token:
@@ -68,8 +68,8 @@ class Rest(NamedTuple):
 def rejected(verified: Verified, steps: tuple[Step, ...] | None) -> Rest:
     """The rest of a draft from its first rejected token on; ``steps`` are its nodes, if predicted.
 
-    Of several branches the one drafted first counts. If a branch was accepted to its end, the rest is what
-    the trunk has at the places after it.
+    If there are several branches, the one drafted first counts. If a branch was accepted to its end, the rest
+    is the part of the trunk at the places after it.
     """
     draft = verified.draft
     tree = draft.tree if isinstance(draft, TreeDraft) else TokenTree.chain(draft.tokens)
@@ -120,7 +120,7 @@ class _Line:
     def __init__(self, place: int, nodes: list[int]) -> None:
         self.place = place
         self.nodes = nodes
-        # The line that it has met, and the number of the node there that it shares.
+        # The line into which it has merged, and the number of the shared node there.
         self._met: tuple[_Line, int] | None = None
 
     @property
@@ -130,7 +130,7 @@ class _Line:
 
     @property
     def rest(self) -> list[int]:
-        """The nodes of other lines that it continues with; empty if it has met none."""
+        """The nodes of other lines with which it continues; empty if it has not merged."""
         return [] if self._met is None else self._met[0].after(self._met[1])
 
     def after(self, number: int) -> list[int]:
@@ -158,7 +158,7 @@ class _Line:
 
 
 class ModelDrafts:
-    """Drafts with the draft model after the divergence, and where there is no last output."""
+    """Drafts with the draft model after the divergence, and if there is no last output."""
 
     def __init__(self, task: Task, prediction: Prediction) -> None:
         self._task = task
@@ -214,7 +214,7 @@ class ModelDrafts:
             beside = beside if met is None else None
 
     def _append(self, trunk: TreeBuilder, step: Step, origin: Origin) -> bool:
-        """Append ``step`` to the trunk; whether more may follow."""
+        """Append ``step`` to the trunk; return whether more may follow."""
         trunk.add(trunk.size - 1, step, origin)
         return self._goes_on(step)
 
@@ -246,7 +246,7 @@ class ModelDrafts:
         return predicted(rows[-1]) if len(rows) else None, None
 
     def _regeneration(self, output: Sequence[int]) -> _Regeneration | None:
-        """The branch that ``output`` has just left, to be extended; None if there is none or it cannot be."""
+        """The extensible branch from which ``output`` has just diverged; None if there is none."""
         rest = self._rest
         is_fresh = bool(rest.steps) and rest.place == len(output) - 1
         if not (is_fresh and self._holds_branches and self._may_extend(output, len(rest.steps) + 1)):
@@ -254,9 +254,9 @@ class ModelDrafts:
         return _Regeneration([*self._task.prompt, *output[:-1]], rest, output[-1])
 
     def _may_extend(self, output: Sequence[int], nodes: int) -> bool:
-        """Whether the branch may be extended, in a tree of so many nodes."""
+        """Whether the branch may be extended, in a tree with this number of nodes."""
         rest = self._rest
-        # Behind the rejected token itself it may be extended even if that was uncertain.
+        # Directly after the rejected token it may be extended even if that token was uncertain.
         is_sure = len(rest.steps) == 1 or self._goes_on(rest.steps[-1])
         is_short = rest.place + len(rest.steps) < len(output) + self._room(output)
         return is_sure and is_short and not rest.ended and nodes + 2 <= self._prediction.nodes
@@ -275,7 +275,7 @@ class ModelDrafts:
         growing = lines[1:]
         while True:
             growing = [line for line in growing if not line.meets(lines, tree.steps)]
-            # What branches continue with has a place in the tree before what others might still predict.
+            # The continuations of merged branches have precedence over further predictions.
             following = sum(len(line.rest[: room - line.end]) for line in lines)
             left = max(0, prediction.nodes - tree.size - following)
             growing = [line for line in growing if line.end < room][:left]

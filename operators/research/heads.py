@@ -1,4 +1,4 @@
-"""Proposal heads: predict what follows the next token from the state from which the model chose that token.
+"""Proposal heads: predict the tokens after the next one, from the same hidden state of the model.
 
 Blockwise parallel decoding (Stern et al. 2018, sections 3 and 4): head i is one hidden layer with a residual
 connection on the model's last hidden state, and shares the model's output matrix. It predicts the token i
@@ -6,9 +6,9 @@ places after the model's own next one. The pass that verifies a block gives the 
 prediction costs no pass.
 
 The state itself is not requested. Logits are the output matrix times the state, and the matrix has many more
-rows than the state has numbers, so the state can be solved from them by least squares, as exactly as the
-logits were computed and from any session. llama.cpp could return it (`llama_set_embeddings`), but would then
-compute the logits of every token of a pass, which are most of a token's cost.
+rows than the state has numbers. So least squares recover the state from the logits of any session, as exactly
+as the logits were computed. llama.cpp could return the state (`llama_set_embeddings`), but would then compute
+the logits of every token of a pass, which are most of a token's cost.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from operators.text import common_prefix
 
 Matrix = NDArray[np.float32]
 
-#: Logits from which a state is solved. With 700 of 65,536 the result was the same as with 8,192.
+#: Number of logits from which a state is solved. With 700 of 65,536 the result was the same as with 8,192.
 EQUATIONS = 2048
 #: Eigenvalues of the output matrix's Gram matrix below this share of the largest count as zero.
 _NOTHING = 1e-10
@@ -44,11 +44,11 @@ class Head(NamedTuple):
 class OutputRows(NamedTuple):
     """The part of a model's output layer for some tokens: their logits are matrix @ state + bias."""
 
-    #: Their ids.
+    #: The ids of the tokens.
     tokens: NDArray[np.int32]
     #: Tokens × width.
     matrix: Matrix
-    #: One number for each token; only some models have any other than 0.
+    #: One number for each token; 0 in most models.
     bias: NDArray[np.float32]
 
     def first(self, count: int) -> "OutputRows":
@@ -63,9 +63,9 @@ class StateSolver:
     """Solves for the hidden states, after the output norm, from which rows of logits were computed."""
 
     def __init__(self, rows: OutputRows) -> None:
-        """The logits of ``rows`` are used.
+        """Uses the logits of ``rows``.
 
-        If they do not span all of a state, the rest of it is assumed to be 0.
+        If they do not span the whole state, the rest of it is assumed to be 0.
         """
         self._tokens, self._bias = rows.tokens, rows.bias
         known = rows.matrix.astype(np.float64)
@@ -77,7 +77,7 @@ class StateSolver:
         return rows[..., self._tokens]
 
     def states(self, seen: Matrix) -> Matrix:
-        """The states, (rows, width) or a single one, from what was `seen`."""
+        """The states, (rows, width) or a single one, from the logits of `seen`."""
         unbiased: Matrix = seen - self._bias
         states: Matrix = unbiased @ self._solve
         return states
@@ -87,11 +87,11 @@ class Heads:
     """Heads for one model, with the rows of its output matrix among which they choose."""
 
     def __init__(self, heads: Sequence[Head], rows: OutputRows) -> None:
-        """The first head predicts what follows the model's own next token, the second what follows that.
+        """The first head predicts the token after the model's own next one, the second the token after that.
 
         Args:
             heads: one or more.
-            rows: those of the tokens that they can predict, the most frequent ones first.
+            rows: the rows of the tokens that they can predict, the most frequent ones first.
         """
         self._heads = tuple(heads)
         self._rows = rows
@@ -104,9 +104,9 @@ class Heads:
         return type(self)(self._heads[:count], self._rows)
 
     def after(self, state: Matrix) -> Continuation:
-        """What follows the token that the model chooses from a state.
+        """The tokens after the one that the model chooses from a state.
 
-        Each probability is the head's own, whatever came before. Empty if the state is not finite.
+        Each probability is the head's own, whatever the tokens before. Empty if the state is not finite.
         """
         if not np.isfinite(state).all():
             return Continuation()
@@ -138,11 +138,11 @@ class HeadProposals:
         self._seen: Matrix | None = None
 
     def learn(self, verified: Verified) -> None:
-        """Keep the row of the model's own token, also if another drafter proposed what came before it."""
+        """Keep the row of the model's own token, whichever drafter proposed the tokens before it."""
         is_usable = verified.own is not None and not self._is_idle
         self._seen = self._heads.solver.seen(verified.rows[verified.last]) if is_usable else None
 
-    def draft(self, output: Sequence[int]) -> Drafting:  # noqa: ARG002 - the state says it all
+    def draft(self, output: Sequence[int]) -> Drafting:  # noqa: ARG002 - the state is sufficient
         if self._seen is None:
             return at_once(None)
         said = self._heads.after(self._heads.solver.states(self._seen))
@@ -160,7 +160,7 @@ def passes(answer: Sequence[int], proposed: Sequence[Sequence[int]]) -> int:
     """
     place, count = 0, 1
     while place < len(answer) - 1:
-        # The token that ends the answer is not part of a draft: the row before it decides it.
+        # The token that ends the answer is not part of a draft, because the row before it decides it.
         place += 1 + common_prefix(list(proposed[place]), list(answer[place + 1 : -1]))
         count += 1
     return count
@@ -171,8 +171,8 @@ def mean_block(
 ) -> float:
     """Tokens per pass with the first ``heads`` proposals of each place, over all answers.
 
-    It is the mean accepted block size of Stern et al. With exact acceptance the answer is the model's own
-    whatever is proposed, so blocks can be counted on existing answers without a pass of the model.
+    It is the mean accepted block size of Stern et al. With exact acceptance the answer does not depend on the
+    proposals, so blocks can be counted on existing answers without a pass of the model.
 
     The pass over the prompt counts, although it verifies nothing; greedy decoding has 1.
     """

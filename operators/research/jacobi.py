@@ -1,13 +1,13 @@
 """Parallel decoding by fixed-point iteration (Santilli et al. 2023, section 3.2): PJ, PGJ and HGJ.
 
 Greedy decoding is the solution of m equations, y_i = argmax p(y | y_1..y_i-1, x). A pass computes all right
-sides of a block for the present guesses, and its choices are the next guesses (a Jacobi iteration); the next
+sides of a block for the current guesses, and its choices are the next guesses (a Jacobi iteration). The next
 block begins where one is solved (Gauss-Seidel). Guesses that equal the choices, and the first choice after
 them, are the tokens of greedy decoding, because their prefix is. So each iteration solves at least one more
 equation, and m tokens take at most m iterations, whatever the first guesses were (proposition 1).
 
-The authors stop a block when two iterations are equal. Here a token counts as soon as all before it are known
-to be right, so no pass only confirms a block, and what is solved is not evaluated again.
+The authors stop a block when two iterations are equal. Here a token counts as soon as all tokens before it
+are confirmed, so no pass only confirms a block, and solved tokens are not evaluated again.
 """
 
 from collections.abc import Container, Sequence
@@ -22,15 +22,15 @@ from operators.decoding.recycling import Tail
 
 
 class Guesses(Draft, frozen=True):
-    """A draft that is iterated: it may contain ends of the output, and filling, which no bias accepts."""
+    """A draft that is iterated: it may contain stop tokens and padding, which no bias accepts."""
 
     stop: Container[int] = ()
-    #: Tokens that the model has chosen, now or in an earlier output; those after them only fill the block.
+    #: Number of tokens that the model has chosen, now or in an earlier output; the others fill the block.
     chosen: int = 0
 
     @override
     def within(self, room: int, stop: Container[int]) -> "Guesses":
-        """At most ``room`` tokens; an end does not cut them, because a later iteration may move it."""
+        """At most ``room`` tokens; a stop token does not cut them, because a later iteration may move it."""
         return replace(self, tokens=self.tokens[:room], stop=stop)
 
     @override
@@ -47,10 +47,10 @@ class Guesses(Draft, frozen=True):
 class Jacobi:
     """Guesses for a block of the output at a time, corrected by each pass.
 
-    Parallel Jacobi (PJ, algorithm 1) has one block of m tokens, Parallel GS-Jacobi (PGJ, algorithm 2) blocks
-    of b tokens one after the other, and Hybrid GS-Jacobi (HGJ, algorithm 3) such blocks up to h tokens; then
-    it decodes one token per pass. A block of n tokens has a pass of n rows: the last known token, and n - 1
-    guesses.
+    Parallel Jacobi (PJ, algorithm 1) has one block of m tokens. Parallel GS-Jacobi (PGJ, algorithm 2) has
+    blocks of b tokens one after the other. Hybrid GS-Jacobi (HGJ, algorithm 3) has such blocks up to h
+    tokens, and then decodes one token per pass. A block of n tokens has a pass of n rows: the last known
+    token, and n - 1 guesses.
     """
 
     def __init__(
@@ -62,11 +62,11 @@ class Jacobi:
         horizon: int | None = None,
         starts_with_draft: bool = False,
     ) -> None:
-        """Iterate from padding, as printed, or from the last output.
+        """Iterate from padding, as in the paper, or from the last output.
 
         Args:
             task: The output to decode; after a draft, blocks begin at its first rejected token.
-            acceptance: Which guesses stand; if exact, the output is that of greedy decoding.
+            acceptance: The rule for guesses; if exact, the output is that of greedy decoding.
             block: The paper's b in tokens; None for one block up to the horizon (PJ).
             horizon: The paper's m or h: tokens of the output that are decoded in parallel. By default its
                 maximum length.
@@ -79,7 +79,7 @@ class Jacobi:
         self._horizon = task.limit if horizon is None else horizon
         self._block = self._horizon if block is None else block
         if min(self._horizon, self._block) < 1:
-            raise ValueError(f"a block of {self._block} tokens, {self._horizon} in all, is none")
+            raise ValueError(f"a block of {self._block} tokens, {self._horizon} in all, is not possible")
         self._acceptance = acceptance
         self._pad = task.pad
         self._tail = Tail(task.draft) if starts_with_draft else None

@@ -1,4 +1,4 @@
-"""Answers to many prompts with their hidden states: greedy ones, several at a time in one batch, or given.
+"""Answers to many prompts with their hidden states: decoded greedily in batches, or given.
 
 A batch with tokens of different sequences reads the weights once for all of them. When an answer has ended,
 the next prompt takes over its sequence.
@@ -18,7 +18,7 @@ _HEAD = 0
 
 
 class Answer(NamedTuple):
-    #: The last one is the token that ends it, unless it was cut at its limit.
+    #: The last token ends the answer, unless it was cut at its limit.
     tokens: list[int]
     #: The hidden state from which each token was chosen, (tokens, width).
     states: Matrix
@@ -50,7 +50,7 @@ def many_answers(
     Args:
         store: has ``sequences`` + 1 sequences, all empty.
         head: the common start of all prompts; each prompt is longer.
-        sequences: answers that grow at a time.
+        sequences: maximum number of concurrent answers.
     """
     if head:
         store.evaluate(_HEAD, head, 0, 1)
@@ -83,10 +83,10 @@ def many_answers(
 def given_answer(
     store: SequenceStore, head: Sequence[int], task: Task, tokens: Sequence[int], solver: StateSolver
 ) -> Answer:
-    """An answer that is known, such as a human translation: the states from which its tokens would be chosen.
+    """A known answer, such as a human translation, with the states from which its tokens would be chosen.
 
-    ``tokens`` end with the one that ends it; ``store`` and ``head`` are those of `many_answers`, which may
-    have been used before.
+    ``tokens`` include the stop token; ``store`` and ``head`` are those of `many_answers`, which may have been
+    used before.
     """
     said = [*task.prompt[len(head) :], *tokens[:-1]]
     if head:

@@ -1,9 +1,9 @@
-"""What a decoding with a draft model did, round by round, and its cost for any cost of the passes.
+"""Records decoding with a draft model round by round, and computes its cost for any costs of the passes.
 
 SpecASR (Wei et al. 2025, section V) is measured this way: trajectories of one pair of models, replayed at the
 costs of another. A round is a draft and the pass that verifies it. The evaluation of the prompt is not
-counted for either model. All methods meet the same models, unaffected by rounding that depends on the size of
-a pass: what a model predicts after given tokens is remembered, so most passes cost nothing.
+counted for either model. Predictions after given tokens are cached. So all methods get the same predictions,
+independent of rounding that depends on the size of a pass, and most passes cost nothing.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ class Round(NamedTuple):
     #: Tokens drafted, in all branches; and evaluated by the pass, including the known one before them.
     drafted: int
     evaluated: int
-    #: Accepted draft tokens, and those of them that took a step of their own.
+    #: Accepted draft tokens, and those of them that needed a step of the draft model.
     accepted: int
     stepped: int
 
@@ -73,7 +73,7 @@ def autoregressive(trajectories: Sequence[Trajectory], target: PassCosts) -> flo
 def ranks(output: Sequence[int], draft: "Memory") -> list[int]:
     """The rank of each token of ``output`` in the draft model's prediction, from 1 (figure 13b)."""
     rows = draft.rows([tuple(output[:place]) for place in range(len(output))]) if output else NO_ROWS
-    # A token that only the main model has comes last.
+    # A token that only the main model has gets the last rank.
     return [
         1 + int((row > row[token]).sum()) if token < len(row) else len(row) + 1
         for row, token in zip(rows, output, strict=True)
@@ -81,7 +81,7 @@ def ranks(output: Sequence[int], draft: "Memory") -> list[int]:
 
 
 class _Pass(NamedTuple):
-    """A pass of the main model: tokens of the output before the draft, and as in `Round`."""
+    """A pass of the main model: the number of known output tokens, and fields as in `Round`."""
 
     known: int
     drafted: int
@@ -94,9 +94,9 @@ def record(
 ) -> tuple[DecodingResult, tuple[Round, ...]]:
     """Decode with ``method``, made for ``task``, and return its rounds.
 
-    The sessions may be those of any pair of models. A second one with another vocabulary has a
-    ``draft_prompt`` of its own; drafted and accepted tokens are then the first one's, and steps the second
-    one's.
+    The sessions may be those of any pair of models. A draft model with another vocabulary has its own
+    ``draft_prompt``; then drafted and accepted are counts of the main model's tokens, and steps are counts of
+    the draft model's.
     """
     passes, steps = list[_Pass](), list[int]()
     begin, draft_begin = len(task.prompt), len(draft_prompt or task.prompt)
@@ -123,10 +123,10 @@ def record(
 
 
 class Memory:
-    """What one model predicts after each output for one prompt."""
+    """A cache of one model's predictions after each output for one prompt."""
 
     def __init__(self, session: Session, prompt: Sequence[int]) -> None:
-        """``session`` answers what is not known yet; it need not support trees."""
+        """``session`` answers requests that are not cached; it need not support trees."""
         self._session = session
         self.prompt = list(prompt)
         self._rows: dict[tuple[int, ...], NDArray[np.float32]] = {}
@@ -135,10 +135,10 @@ class Memory:
         """The row after each of ``outputs``."""
         for output in sorted(outputs, key=len, reverse=True):
             if output not in self._rows:
-                self._ask(output)
+                self._evaluate(output)
         return np.stack([self._rows[output] for output in outputs])
 
-    def _ask(self, output: tuple[int, ...]) -> None:
+    def _evaluate(self, output: tuple[int, ...]) -> None:
         first = next(length for length in range(len(output) + 1) if output[:length] not in self._rows)
         rows = self._session.forward(Forward([*self.prompt, *output], len(self.prompt) - 1 + first))
         for number, row in enumerate(rows):

@@ -1,8 +1,7 @@
-"""Drafts that are trees: how a draft model's predictions become one, and how a pass verifies it.
+"""Drafts that are trees: built from a draft model's predictions, and verified in one pass.
 
-All nodes of a tree are verified in one pass, each of which sees only its own path (tree attention; SpecInfer,
-Miao et al. 2024). A beam search of two, whose tree is one of the methods that SpecASR is compared with
-(Wei et al. 2025, figure 11), is here too.
+Each node attends only to its own path (tree attention; SpecInfer, Miao et al. 2024). A beam search of width
+two is here too: its tree is one of the baselines of SpecASR (Wei et al. 2025, figure 11).
 """
 
 from collections.abc import Container, Sequence
@@ -28,7 +27,7 @@ from operators.decoding.tree import ROOT, TokenTree
 
 
 class TreeDraft(Draft, frozen=True):
-    """The nodes of a tree; without branches, a usual draft."""
+    """The nodes of a tree; without branches, an ordinary draft."""
 
     parents: tuple[int, ...] = ()
     #: The source of each token, if the sources differ.
@@ -61,15 +60,15 @@ class TreeDraft(Draft, frozen=True):
 
     @override
     def verified(self, begin: int, rows: Logits) -> Verified:
-        """If there are more nodes than rows, only the first nodes are judged."""
-        judged = self._only(range(min(len(self.tokens), len(rows) - 1)))
-        if judged.tree.is_chain:
-            return Draft.verified(judged, begin, rows)
+        """If there are more nodes than rows, only the first nodes are verified."""
+        evaluated = self._only(range(min(len(self.tokens), len(rows) - 1)))
+        if evaluated.tree.is_chain:
+            return Draft.verified(evaluated, begin, rows)
         choices = best_tokens(rows)
-        return Verified(begin, judged, judged._walk(rows, choices), choices, rows)
+        return Verified(begin, evaluated, evaluated._walk(rows, choices), choices, rows)
 
     def _only(self, nodes: Sequence[int]) -> "TreeDraft":
-        """The draft restricted to ``nodes``, which must contain the parents of all its members."""
+        """The draft restricted to ``nodes``, which must contain the parents of all its nodes."""
         if len(nodes) == len(self.tokens):
             return self
         numbers = {ROOT: ROOT} | {node: number for number, node in enumerate(nodes)}
@@ -81,7 +80,7 @@ class TreeDraft(Draft, frozen=True):
         )
 
     def _walk(self, rows: Logits, choices: Sequence[int]) -> list[int]:
-        """From each node, go to the child that is the model's choice, else to the first that is accepted."""
+        """From each node, go to the child that is the model's choice, or else to the first accepted one."""
         path: list[int] = []
         node, tree = ROOT, self.tree
         while True:
@@ -131,7 +130,7 @@ class TreeBuilder:
         self._origins: list[Origin] = []
 
     def add(self, parent: int, step: Step, origin: Origin = Origin.MODEL) -> int:
-        """Let ``step`` follow ``parent``; returns its number, which may be that of an existing node."""
+        """Append ``step`` to ``parent``; returns the number of its node, which may exist already."""
         node = self.tree.child(parent, step.token)
         if node is None:
             node = self.size
@@ -167,7 +166,7 @@ _BEAMS = 2
 class _Beam(NamedTuple):
     #: Its log-probability.
     score: float
-    #: Its last node in the tree of all that was searched.
+    #: Its last node in the search tree.
     node: int
     tokens: tuple[int, ...]
 
@@ -180,7 +179,7 @@ class TwoBeams:
         self._length = length
 
     def learn(self, verified: Verified) -> None:
-        """Nothing is remembered."""
+        """Does nothing."""
 
     def draft(self, output: Sequence[int]) -> Drafting:
         known = [*self._task.prompt, *output]

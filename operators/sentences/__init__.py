@@ -1,1 +1,1 @@
-"""From a recogniser's segments to sentences: where one ends, how its parts are joined, numbers as digits."""
+"""Conversion of a recogniser's segments to sentences: boundaries, joining, and numbers as digits."""

@@ -1,9 +1,9 @@
 """Joins the segments of a recogniser into sentences.
 
-A recogniser ends a segment where a speaker pauses, and most pauses are in the middle of a sentence. So what
-is translated is not a segment but a sentence, which grows over as many segments as it takes. Whether it goes
-on is decided when the next segment begins to be heard; until then, and while that is uncertain, the sentence
-is shown as one that goes on. It ends where another voice begins. A final is never taken back.
+A recogniser ends a segment at a pause, and most pauses are within sentences. So the unit of translation is
+not a segment but a sentence, which may consist of several segments. Whether a sentence continues is decided
+when text of the next segment arrives. Until then, and while that is uncertain, it is shown as unfinished. A
+sentence also ends where the voice changes. A final is never retracted.
 """
 
 from collections.abc import Callable
@@ -20,15 +20,15 @@ from operators.languages import language as language_of
 from operators.sentences.seam import Boundary, BoundaryScorer, Verdict, by_rules, decide, has_own_capitals
 from operators.sentences.words import COMMAS, Spellings, parted, small_words, without_inner_stops
 
-# Words that are said twice: "what it is made of, of course", "die Leute, die die Arbeit machen".
+# Words that speakers repeat: "what it is made of, of course", "die Leute, die die Arbeit machen".
 _TWICE = frozenset({"of", "from", "that", "der", "die", "das", "den", "dem"})
 _FIRST = regex.compile(r"\A([\"'“‘«(\[¿¡]*)(\S+)(.*)\Z", regex.DOTALL)
 
 
 def mend(before: str, after: str, language: Language, *, mark: str = "", keeps_capital: bool = False) -> str:
-    """The sentence of both, with ``mark`` (a comma or nothing) between them.
+    """Both texts joined to a sentence, with ``mark`` (a comma or nothing) between them.
 
-    A word that was heard on both sides (``which | Which were``) is written once if no sentence ends with it.
+    A word recognised on both sides (``which | Which were``) is written once if no sentence ends with it.
     """
     stem, marks, closing = parted(before)
     if not stem or not after.strip():
@@ -44,7 +44,7 @@ def mend(before: str, after: str, language: Language, *, mark: str = "", keeps_c
 
 
 def ended(sentence: str) -> str:
-    """The text of a sentence that is over: a comma that the recogniser put behind it becomes a full stop."""
+    """The text of an ended sentence: a comma of the recogniser at its end becomes a full stop."""
     stem, marks, closing = parted(sentence)
     if not stem or not marks or any(mark not in COMMAS for mark in marks):
         return sentence
@@ -52,7 +52,7 @@ def ended(sentence: str) -> str:
 
 
 def _without_double(stem: str, after: str, language: Language) -> str | None:
-    """The text after the boundary without a word that was spoken once and heard twice; None without one."""
+    """The text after the boundary without a word that was spoken once and recognised twice, or None."""
     last, (first, _, rest) = stem.split()[-1], after.partition(" ")
     word, mark, _ = parted(first)
     word = word.casefold()
@@ -68,40 +68,40 @@ def _small(text: str) -> str:
     return text if len(first) != 1 else f"{match[1]}{first}{match[2][1:]}{match[3]}"
 
 
-#: Maximum number of open sentences, as of segments; beyond that, the oldest is dropped.
+#: Maximum number of open sentences; beyond that, the oldest is dropped.
 MAX_OPEN = 1024
 
-# In parts of the allowed length: longer sentences end at any pause.
+# As a multiple of the allowed length: longer sentences end at any pause.
 _TOO_LONG = 1.5
-#: Full stops that unfinished text may end with although nobody has finished a sentence.
+#: Full stops that a recogniser may write at the end of unfinished text.
 _STOPS = ".。．"
 
 
 class Bounds(NamedTuple):
-    #: Seconds of silence after which it has ended.
+    #: Seconds of silence after which a sentence has ended.
     pause_s: float = 1.5
-    #: Words, and seconds of speech, from which on it ends at the next pause where a clause may end, and from
-    #: half as many more on at any.
+    #: With this many words, or seconds of speech, a sentence ends at the next pause where a clause may end;
+    #: with half as many more, at any pause.
     words: int = 40
     speech_s: float = 30.0
 
 
-#: The bounds unless others are given.
+#: The default bounds.
 USUAL = Bounds()
 
 
 class SpokenRules(NamedTuple):
-    """What joins the sentences of one language."""
+    """The rules for joining sentences of one language."""
 
     language: Language
-    #: Used where the rules are unsure; None to use the rules alone.
+    #: Used if the rules are unsure; None to use the rules alone.
     scorer: BoundaryScorer | None = None
-    #: Gives the text of a sentence as it is passed on, for instance with its numbers as digits.
+    #: Rewrites the text of a sentence, for instance with its numbers as digits.
     spell: Callable[[str], str] = str
 
 
 def usual_rules(code: str) -> SpokenRules:
-    """The rules of a language alone; without a code, of English."""
+    """The rules of a language without a scorer; without a code, those of English."""
     return SpokenRules(language_of(code) if code else ENGLISH)
 
 
@@ -111,13 +111,13 @@ class Piece(msgspec.Struct, array_like=True):
     start_s: float
     end_s: float
     is_final: bool
-    #: What joins it to the piece before it: none or a comma.
+    #: The mark between it and the piece before it: none or a comma.
     mark: str = ""
     #: Whether its first word has a capital within a sentence.
     keeps_capital: bool = False
-    #: Whether it is decided that it belongs to the sentence of the piece before it.
+    #: Whether it certainly belongs to the sentence of the piece before it.
     is_joined: bool = False
-    #: Who speaks, as of `SegmentEvent`; empty if that is not known.
+    #: Who speaks, as in `SegmentEvent`; empty if unknown.
     speaker: str = ""
 
 
@@ -128,14 +128,14 @@ class OpenSentence(msgspec.Struct, array_like=True):
     revision: int = 0
     #: The text of its last update.
     text: str = ""
-    #: Code of its language, where a stream is spoken in several.
+    #: Code of its language, if a stream has several spoken languages.
     spoken: str = ""
     #: Who speaks in its last update.
     speaker: str = ""
 
     @property
     def waits(self) -> bool:
-        """Whether all its segments have ended: whether it goes on depends on what follows."""
+        """Whether all its segments have ended: the next segment decides whether it continues."""
         return all(piece.is_final for piece in self.pieces)
 
     @property
@@ -157,7 +157,7 @@ class SentencesState(msgspec.Struct, array_like=True):
     arrival_s: float = 0.0
     #: Number of sentences that have ended.
     ended: int = 0
-    #: Which words have a capital within sentences.
+    #: The words that have a capital within sentences.
     spellings: Spellings = msgspec.field(default_factory=Spellings)
 
 
@@ -167,8 +167,8 @@ class Sentences:
     A sentence has the number of its first segment, so numbers rise but have gaps.
 
     Args:
-        state: That of a new stream or of an earlier run.
-        rules: Those of a language, by its code; of the usual one without a code.
+        state: The state of a new stream or of an earlier run.
+        rules: Returns the rules of a language, by its code; without a code, those of the usual one.
         bounds: When sentences end in any case.
     """
 
@@ -182,12 +182,12 @@ class Sentences:
         self.state = state
         self._rules = cache(rules)
         self._bounds = bounds
-        # End of speech without a text yet.
+        # End of the speech that has no text yet.
         self._speech_s = 0.0
 
     @property
     def due_s(self) -> float | None:
-        """When the last sentence ends unless speech goes on, in stream seconds; None if it does not wait."""
+        """When the last sentence ends without further speech, in stream seconds; None if it does not wait."""
         last = self.state.open[-1] if self.state.open else None
         return self._due_s(last) if last is not None and last.waits else None
 
@@ -195,37 +195,38 @@ class Sentences:
         return max(sentence.end_s, self._speech_s) + self._bounds.pause_s
 
     def speech(self, end_s: float) -> None:
-        """There is speech up to ``end_s``, of which no text is known: the last sentence may go on."""
+        """Record speech up to ``end_s`` that has no text yet: the last sentence may continue."""
         self._speech_s = end_s
 
     def rename(self, label: str, name: str) -> None:
-        """A voice is called otherwise from now on, which is no change of voice."""
+        """Rename a voice from now on; this does not count as a change of voice."""
         for piece in (piece for sentence in self.state.open for piece in sentence.pieces):
             if piece.speaker == label:
                 piece.speaker = name
 
     def hear(self, partial: Partial) -> list[Partial]:
-        """Take a partial of a segment, and give those of the sentences that it changes, the oldest first."""
+        """Process a partial of a segment; return those of the sentences that it changes, the oldest first."""
         state = self.state
         done, sentence = self._take(partial)
         last = sentence.pieces[-1]
         if len(sentence.pieces) > 1 and last.is_final and not last.text.strip():
-            # It was no speech: it says nothing about the sentence, and no word would ever be scored.
+            # An empty final was not speech. Its boundary could never be scored, because no word follows.
             del sentence.pieces[-1]
         state.arrival_s = max(state.arrival_s, partial.arrival_s)
         if partial.is_final:
             state.spellings.learn(partial.text)
         while sentence.pieces and (count := self._settled(sentence)) is not None:
             done.append(self._final(sentence, count))
-        # The first word or two behind a pause wait until it is certain whose they are: shown too early, they
-        # would have to be taken back.
+        # The first words after a pause wait until it is certain to which sentence they belong. If they were
+        # shown too early, they might have to be erased.
         return done if not sentence.pieces or sentence.is_doubtful else done + self._update(sentence)
 
     def end(self, known_s: float = inf) -> list[Partial]:
-        """End what waits, because no more speech comes for now; segments without a final stay open.
+        """End the waiting sentences, because speech has paused; segments without a final stay open.
 
         Args:
-            known_s: When that was known, on the stream's clock; at the latest when the pause is long enough.
+            known_s: When the pause was known, on the stream's clock; the end of its maximum length counts if
+                that is earlier.
         """
         state, done = self.state, list[Partial]()
         for sentence in [one for one in state.open if one.waits]:
@@ -234,7 +235,7 @@ class Sentences:
         return done
 
     def _take(self, partial: Partial) -> tuple[list[Partial], OpenSentence]:
-        """The finals that end because of a partial, and the sentence that it now belongs to."""
+        """The finals of sentences that a partial ends, and the sentence to which it belongs."""
         state, done = self.state, list[Partial]()
         text, speaker = without_inner_stops(partial.text), partial.speaker or ""
         for sentence in state.open:
@@ -249,7 +250,7 @@ class Sentences:
         spoken = partial.spoken or ""
         last = state.open[-1] if state.open else None
         if last is not None and last.waits:
-            # Lower numbers than before are those of another recording or recogniser.
+            # A lower number than before means another recording or recogniser.
             is_other = piece.segment < last.pieces[-1].segment or spoken != last.spoken
             is_long = self._length(last.pieces, last.text) >= _TOO_LONG
             if not (is_other or is_long or piece.start_s - last.end_s >= self._bounds.pause_s):
@@ -261,12 +262,12 @@ class Sentences:
         return done, state.open[-1]
 
     def _length(self, pieces: list[Piece], text: str) -> float:
-        """The length of a sentence in parts of what is allowed."""
+        """The length of a sentence as a multiple of the allowed one."""
         spoken_s = pieces[-1].end_s - pieces[0].start_s
         return max(len(text.split()) / self._bounds.words, spoken_s / self._bounds.speech_s)
 
     def _settled(self, sentence: OpenSentence) -> int | None:
-        """The number of pieces of the sentence that has ended; None if that is not certain of any."""
+        """The number of pieces at the start that form an ended sentence; None if no end is certain."""
         pieces, rules = sentence.pieces, self._rules(sentence.spoken)
         for at in range(1, len(pieces) + 1):
             if not pieces[at - 1].is_final:
@@ -285,7 +286,7 @@ class Sentences:
         return None
 
     def _ends(self, text: str, before: list[Piece], after: Piece, rules: SpokenRules) -> bool:
-        """Whether a sentence ends behind some pieces; if not, note how to join the next one."""
+        """Whether a sentence ends after some pieces; if not, set in ``after`` how to join it."""
         pause_s = max(0.0, after.start_s - before[-1].end_s)
         is_long = self._length(before, text) >= 1.0
         boundary = Boundary(text, after.text, pause_s, rules.language, after.is_final, is_long)
@@ -295,7 +296,7 @@ class Sentences:
         return decision.verdict is Verdict.ENDS
 
     def _final(self, sentence: OpenSentence, count: int) -> Partial:
-        """The final of the first pieces of a sentence; the others are another one."""
+        """The final of the first pieces of a sentence; the others become the next sentence."""
         state, pieces = self.state, sentence.pieces
         rules = self._rules(sentence.spoken)
         text = rules.spell(ended(_joined(pieces[:count], rules.language)))
@@ -318,7 +319,7 @@ class Sentences:
         if text.rstrip(_STOPS) == sentence.text.rstrip(_STOPS) and sentence.revision > 0:
             if not sentence.waits and speaker == sentence.speaker:
                 return []
-            # The model need not read the same text again.
+            # The model need not translate the same text again.
             text = sentence.text
         update = self._partial(sentence, sentence.pieces, text)
         sentence.text, sentence.speaker = text, speaker
@@ -353,5 +354,5 @@ def _joined(pieces: list[Piece], language: Language) -> str:
 
 
 def _speaker(pieces: list[Piece]) -> str:
-    """Who speaks: of all pieces whose speaker is known, it is the same; empty if that is not known of any."""
+    """The speaker, who is the same in all pieces with a known speaker; empty if there are none."""
     return next((piece.speaker for piece in pieces if piece.speaker), "")

@@ -1,7 +1,7 @@
-"""The words of English numbers, the words around them that show what a number is, and times of the clock.
+"""The words of English numbers, context words that show the kind of a number, and times of day.
 
-German counts half an hour from the next hour on ("halb neun" is 8:30): small models translate the words wrong
-in all languages, and keep digits.
+German counts half an hour to the next hour ("halb neun" is 8:30). Small models translate such words wrongly
+into all languages, but keep digits.
 """
 
 from collections.abc import Iterable
@@ -38,7 +38,7 @@ ORDINAL = (
 )
 ZERO = {"zero": 0, "nought": 0}
 DIGIT = UNIT | ZERO | {"oh": 0, "o": 0}
-#: How many digits are read in a row, so that time stays linear.
+#: Maximum number of digits read in a row, which keeps the time linear.
 MAX_DIGITS = 20
 THOUSAND = 1000
 LARGE = {"million": 10**6, "billion": 10**9, "trillion": 10**12}
@@ -46,20 +46,20 @@ SCALE = LARGE | {"thousand": THOUSAND}
 STARTS = frozenset(("a", "hundred", *CARDINAL, *ZERO, *ORDINAL))
 
 MONTHS = _set("January February March April May June July August September October November December")
-#: Small numbers before these are in digits, too.
+#: Small numbers before these are also written in digits.
 MEASURES = _set(
     "percent cent dollar dollars cents euro euros pound pounds yen degrees kilos kilograms grams tons tonnes "
     "kilometers kilometres meters metres centimeters centimetres millimeters millimetres miles feet inches "
     "liters litres gallons acres hectares watts kilowatts megawatts volts megabytes gigabytes"
 ).union(LARGE)
-#: Two numbers before these are no year: "twenty twenty-five year olds", "fifteen sixteen people".
+#: Two numbers before these are not a year: "twenty twenty-five year olds", "fifteen sixteen people".
 COUNTED = MEASURES | _set(
     "per point hundred thousand year years month months week weeks day days hour hours minute minutes "
     "second seconds people men women children times "
     "foot inch mile meter metre pound page dollar gallon acre degree member seat item"
 )
 BEFORE_YEAR = _set("in since until till by from year circa the early late mid")
-#: What follows a year: in "in fourteen, fifty five people died" there is none.
+#: Words after a year; "in fourteen, fifty five people died" contains no year.
 AFTER_YEAR = _set(
     "a after also an and are as at because before but by during for from had has he her his how if in into "
     "is it its of on or our she so than that the their then there these they this to until was we were what "
@@ -67,12 +67,12 @@ AFTER_YEAR = _set(
 )
 BEFORE_TIME = _set("at by until till before after around about from since")
 AFTER_TIME = _set("am pm a p")
-#: "Room nine oh five" is no time.
+#: "Room nine oh five" is not a time.
 BEFORE_CODE = _set(
     "room flight number route highway interstate page extension gate channel code area error bus train line "
     "building suite unit section chapter model dial call"
 )
-#: Words in "s" after a time: "since ten thirty students have left" has none.
+#: Words in "s" that may follow a time; "since ten thirty students have left" contains no time.
 NO_PLURALS = _set(
     "works starts begins sounds suits seems looks means ends comes gets makes leaves opens closes always "
     "sometimes perhaps besides unless towards across"
@@ -87,9 +87,9 @@ _HOURS = {word: value for word, value in (UNIT | TEEN).items() if value <= 12}
 
 _JOINT = "[ ‐‑-]"
 _ROUND = rf"(?:twenty(?:{_JOINT}five)?|five|ten)"
-#: Minutes that are nothing else, unlike the five in "five to ten people".
+#: Unambiguous minutes, unlike the five in "five to ten people".
 _SURE = rf"(?:(?:a )?quarter|(?:twenty{_JOINT}{_any(UNIT)}|{_any(UNIT | TEEN)}|twenty){_JOINT}minutes?)"
-#: No number goes on behind the hour, and nothing is counted: "a quarter to three quarters".
+#: Words that must not follow the hour, because they continue the number: "a quarter to three quarters".
 _GOES_ON = COUNTED | CARDINAL.keys() | ORDINAL.keys() | {"half", "quarters", "of", "oh", "o"}
 _HOUR = rf"{_JOINT}(?P<hour>{_any(_HOURS)})(?![\w'’]|[‐‑-]\w|{_JOINT}(?:\d|{_any(_GOES_ON)}\b))"
 _IT_IS = r"it(?:['’]s| is| was)(?: now| nearly| almost)?"
@@ -105,7 +105,7 @@ _CLOCK_TIME = regex.compile(
 
 
 def clock_times(text: str) -> str:
-    """The text with its times of the clock in digits: ``half past nine`` is ``9:30``."""
+    """The text with its times of day in digits: ``half past nine`` is ``9:30``."""
     return str(_CLOCK_TIME.sub(_written, text))
 
 

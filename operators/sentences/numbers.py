@@ -1,9 +1,9 @@
 """Writes spelled-out English numbers in digits, as a copy editor would (inverse text normalisation).
 
-Recognisers write "fourteen, sixty five". A small translator makes other numbers of such words, and keeps
-digits. The rules are those under which the models for captions keep most figures: digits from ten on, also
-in ordinals; smaller numbers stay words unless they belong to a measure or to a number in digits; percent and
-dollars stay words; 4 digits have no comma, so that a year looks the same as a count.
+Recognisers write "fourteen, sixty five". A small translation model changes such numbers, but keeps digits.
+With the following rules the models for captions keep most figures. Numbers from ten on are in digits, also
+ordinals. Smaller numbers stay words unless they belong to a measure or to a number in digits. Percent and
+dollars stay words. 4 digits have no comma, whether they are a year or a count.
 
 Pure, and linear in the length of the text.
 """
@@ -19,15 +19,15 @@ _WORD = re.compile(r"\w+")
 _JOINT = re.compile(r"\s+|\s?[-‐‑]\s?")
 _COMMA = re.compile(r",\s+")
 _HYPHENS = frozenset("-‐‑")
-# A hyphen before these makes no measure, but "thirty-second" may be one.
+# After a hyphen these are no measure, but "thirty-second" may be one.
 _NUMBERS = (words.STARTS | words.DECADE.keys()) - {"second"}
 
 
 def digits(text: str, language: Language) -> str:
-    """The text with its spelled-out numbers in digits; a language other than English is returned as it is.
+    """The text with its spelled-out numbers in digits; text in other languages than English is unchanged.
 
-    Only the last number of a text changes when more words are heard, with those that it is linked to
-    ("five or fifteen"): "sixty" is ``60``, then "sixty two" is ``62``. Idempotent.
+    When a text grows, only its last number and those linked to it ("five or fifteen") change: "sixty" is
+    ``60``, then "sixty two" is ``62``. Idempotent.
     """
     if language.code != "en":
         return text
@@ -35,12 +35,12 @@ def digits(text: str, language: Language) -> str:
 
 
 class _Number(NamedTuple):
-    """A number in the text: its first word, the word behind it, and how it is written."""
+    """A number in the text: its first word, the word after it, and its spelling."""
 
     start: int
     end: int
     written: str
-    #: Of a plain cardinal; 0 for all else.
+    #: The value of a plain cardinal; 0 for other numbers.
     value: int = 0
     #: 100 or 1000 if the words are a smaller number and "hundred" or "thousand".
     scale: int = 1
@@ -49,7 +49,7 @@ class _Number(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """A number below 10,000, and the word behind it."""
+    """A number below 10,000, and the word after it."""
 
     value: int
     end: int
@@ -63,12 +63,12 @@ class _Words:
     def __init__(self, text: str) -> None:
         self._text = text
         self._spans = [match.span() for match in _WORD.finditer(text)]
-        # No rule looks further ahead than four words.
+        # Rules look ahead at most four words.
         self._words = [*(text[start:end].lower() for start, end in self._spans), *[""] * 4]
         between = [text[end:start] for (_, end), (start, _) in pairwise(self._spans)]
-        #: What is between each word and the one before it.
+        #: The text between each word and the one before it.
         self._gaps = [".", *between, *["."] * 4]
-        #: Each word if it is joined to the one before it by a space or a hyphen; else nothing.
+        #: Each word if a space or a hyphen joins it to the one before it; otherwise an empty string.
         self._next = [
             word if _JOINT.fullmatch(gap) else "" for word, gap in zip(self._words, self._gaps, strict=False)
         ]
@@ -116,7 +116,7 @@ class _Words:
         )
 
     def _ordinal(self, place: int) -> _Number | None:
-        """The twenty-first; the fourth only of a month."""
+        """The twenty-first; a small ordinal such as the fourth only with a month."""
         found = self._small_ordinal(place)
         if found is None:
             return None
@@ -131,7 +131,7 @@ class _Words:
         return _Number(place, end, _nth(value) if is_written else "")
 
     def _is_month(self, place: int, joint: int) -> bool:
-        """Whether this word, joined at ``joint``, is a month: "may" is none."""
+        """Whether this word, joined at ``joint``, is a month; "may" is not."""
         return self._next[joint] != "" and self._text[slice(*self._spans[place])] in words.MONTHS
 
     def _small_ordinal(self, place: int) -> tuple[int, int] | None:
@@ -182,7 +182,7 @@ class _Words:
         return found
 
     def _time(self, place: int) -> _Number | None:
-        """At three thirty, nine oh five; and other pairs of a small number and a larger one stay words."""
+        """At three thirty, nine oh five; other pairs of a small number and a larger one stay words."""
         hour = words.UNIT.get(self._words[place]) or words.TEEN.get(self._words[place], 13)
         minute = self._two_digits(place + 1) if hour <= 12 and self._next[place + 1] else None
         if minute is None:
@@ -205,7 +205,7 @@ class _Words:
         return self._next[place] in words.COUNTED or self._is_compound(place)
 
     def _is_compound(self, place: int) -> bool:
-        """Whether a hyphen joins this word, which is no number, to the one before it: "forty-foot"."""
+        """Whether a hyphen joins this word to the one before it, and it is not a number: "forty-foot"."""
         word = self._words[place]
         return self._gaps[place] in _HYPHENS and word.isalpha() and word not in _NUMBERS
 
@@ -305,7 +305,7 @@ class _Words:
         return None if found is None else _Number(place, found[1], f"{_spelled(value)}.{found[0]}")
 
     def _scaled(self, place: int, first: _Group, *, may_add: bool) -> _Number | None:
-        """A number with thousands or more; "million" stays a word where nothing is added to it."""
+        """A number with thousands or more; "million" stays a word if nothing is added to it."""
         total, limit, group = 0, 10**15, first
         # "Five thousand and six thousand" are two numbers.
         while (scale := words.SCALE.get(self._next[group.end], 1)) < limit:
@@ -323,7 +323,7 @@ class _Words:
         return self._fraction(place, total, end) or _Number(place, end, _spelled(total), *plain)
 
     def _rest(self, place: int, scale: int, *, may_add: bool) -> _Group | None:
-        """What is added to thousands or more: small numbers only to thousands, and not behind a comma."""
+        """The number added to thousands or more; a small one only to thousands, and not after a comma."""
         is_and = self._next[place] == "and"
         is_small = scale == words.THOUSAND and (is_and or not self._comma(place))
         place += is_and
@@ -334,7 +334,7 @@ class _Words:
         return group if is_small or is_large else None
 
     def _link(self, left: _Number, right: _Number) -> str:
-        """What links two numbers: one of the words for it, a comma, or nothing."""
+        """The link between two numbers: one of `words.LINKS`, a comma, or nothing."""
         if right.start == left.end:
             return "," if self._comma(right.start) else ""
         is_linked = right.start == left.end + 1 and self._next[right.start] and self._next[left.end]
@@ -342,7 +342,7 @@ class _Words:
 
 
 def _linked(numbers: list[_Number], links: list[str]) -> list[_Number]:
-    """The numbers, with small ones in digits where they are linked to digits.
+    """The numbers, with small ones in digits if they are linked to digits.
 
     In "ten or fifteen thousand" both are thousands.
     """

@@ -1,9 +1,9 @@
 """Boundary scorer: a probe on the states of a translation model's encoder (Hewitt and Liang 2019).
 
-The text before a pause and what is heard behind it are read twice: as one sentence, with no mark between them
-and a small letter, and as two. A perceptron with one hidden layer then says which they are. Of either reading
-it sees six vectors: the states of the last token before the boundary, of the two behind it and of the end
-token, and the means of the states before the boundary and behind it. Its weights fit one encoder only.
+The texts before and after a pause are encoded twice: as one sentence, with no mark between them and a small
+letter, and as two sentences. A perceptron with one hidden layer then scores the boundary. From each encoding
+it gets six vectors: the states of the last token before the boundary, of the two after it and of the end
+token, and the means of the states before the boundary and after it. Its weights fit only one encoder.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,16 +18,16 @@ from operators.sentences.seam import BoundaryScores, has_own_capitals
 from operators.sentences.words import parted
 
 Floats = NDArray[np.floating[Any]]
-#: SHA-256 of the encoder whose states the probe of English was trained on: Firefox's, English to Portuguese.
+#: SHA-256 of the encoder on which the English probe was trained: Firefox's, English to Portuguese.
 ENGLISH_ENCODER = "d968735704c75e33c2e183b9241f14c0b2a560d01d88a2728e5c0119a4d7fb22"
-#: Words before the boundary that are read, and words behind it.
+#: Maximum number of words encoded before the boundary, and after it.
 _BEFORE, _AFTER = 40, 6
 
 
 class Encoder(NamedTuple):
     #: Token ids of a text that begins with a space.
     tokenize: Callable[[str], list[int]]
-    #: States, (tokens + 1, width), of the tokens and the end token behind them. Raises `ModelError`.
+    #: States, (tokens + 1, width), of the tokens and the end token after them. Raises `ModelError`.
     read: Callable[[Sequence[int]], Floats]
 
 

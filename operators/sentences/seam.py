@@ -1,7 +1,7 @@
-"""Where a sentence ends: at a pause, between what was heard before it and what is heard behind it.
+"""Decides at which pauses a sentence ends, from the text before and after the pause.
 
-A recogniser ends a segment at each short pause and writes a full stop there, in read speech three times in
-four within a sentence. Clear cases are decided by rules; the others by a logistic score of the marks, the
+A recogniser ends a segment at each short pause and writes a full stop there; in read speech, three of four
+are within a sentence. Clear cases are decided by rules; the others by a logistic score of the marks, the
 pause, the words at the boundary and the boundary scorer's output (`operators.sentences.probe`).
 """
 
@@ -13,7 +13,7 @@ from operators.languages import Language
 from operators.model_errors import ModelError
 from operators.sentences.words import COMMAS, STRONG_STOPS, Spellings, parted, small_words, words_of
 
-#: A decision is final once so many words follow: before that the recogniser may revise the last one.
+#: A decision is final once this many words follow, because the recogniser may revise the last one.
 ENOUGH = 3
 
 
@@ -22,13 +22,13 @@ class BoundaryScores(NamedTuple):
 
     #: That the sentence ends there.
     ends: float
-    #: That a comma stands there, if it goes on.
+    #: That a comma belongs there, if the sentence continues.
     comma: float
-    #: That the first word behind it has a capital, if it goes on.
+    #: That the first word after it has a capital, if the sentence continues.
     capital: float
 
 
-#: Scores a boundary by the text before it, without its mark, and what is known of the text behind it.
+#: Scores a boundary from the text before it, without its mark, and the text after it as far as it is known.
 #: Raises `ModelError` if it fails.
 BoundaryScorer = Callable[[str, str], BoundaryScores]
 
@@ -39,11 +39,11 @@ def has_own_capitals(word: str) -> bool:
     return letters == "I" or letters[:2] in ("I'", "I’") or any(letter.isupper() for letter in letters[1:])
 
 
-# Log odds that a decision needs for each word that is missing behind the boundary.
+# Log odds that a decision needs for each word that is missing after the boundary.
 _SURE = 2.0
-# Log odds that are added where a sentence should end soon: clauses end where they are above this.
+# Log odds that are added for a long sentence, which should end at the next likely end of a clause.
 _LONG = 3.0
-# Windowed recognisers count 0.6 s of a pause as speech; of what is left, sentences have more than clauses.
+# Windowed recognisers count 0.6 s of a pause as speech; the rest is longer after a sentence than a clause.
 _PAUSE_S = 0.1
 # Log odds that the recogniser's comma adds to the scorer's.
 _HEARD_COMMA = 1.0
@@ -52,38 +52,38 @@ _HEARD_COMMA = 1.0
 class Verdict(Enum):
     ENDS = "ends"
     GOES_ON = "goes on"
-    #: More has to be heard; the captions show the text as one sentence until then.
+    #: More text is needed; the captions show the text as one sentence until then.
     UNSURE = "unsure"
 
 
 class Boundary(NamedTuple):
     """The place between two segments of a recogniser."""
 
-    #: The sentence so far, mended.
+    #: The joined text of the sentence so far.
     before: str
-    #: What is known of the next segment; it grows and may be revised.
+    #: The known text of the next segment; it grows and may be revised.
     after: str
-    #: Seconds of silence between the two as far as the recogniser says, or since then if nothing followed.
+    #: Seconds of silence between the two segments by the recogniser's times; 0 without a next segment.
     pause_s: float
     language: Language
     #: Whether ``after`` is final.
     is_whole: bool = False
-    #: Whether the sentence is so long that it should end where a clause may.
+    #: Whether the sentence is so long that it should end at the end of a clause.
     is_long: bool = False
 
 
 class Decision(NamedTuple):
-    """What is known about a boundary. One that is not `Verdict.UNSURE` is final."""
+    """The decision about a boundary; it is final unless it is `Verdict.UNSURE`."""
 
     verdict: Verdict
-    #: A comma or nothing, between the two parts of a sentence that goes on.
+    #: A comma or nothing, between the two parts of a sentence that continues.
     mark: str = ""
     #: Whether the first word after the boundary is written with a capital within a sentence.
     keeps_capital: bool = True
 
 
 class _Weights(NamedTuple):
-    """What each hint adds to the log odds that a sentence ends."""
+    """The weights of the features in the log odds that a sentence ends."""
 
     constant: float
     #: The mark before the boundary is a comma; it is a question or exclamation mark.
@@ -105,7 +105,7 @@ _RULES_ALONE = _Weights(0.4, -2.1, 0.9, 2.8, -0.5, -0.7, -2.1, 0.0)
 
 
 def decide(boundary: Boundary, scorer: BoundaryScorer | None, spellings: Spellings | None = None) -> Decision:
-    """Decide about a boundary; the scorer runs only where the rules are unsure."""
+    """Decide about a boundary; the scorer runs only if the rules are unsure."""
     clear = by_rules(boundary)
     if clear is Verdict.ENDS:
         return Decision(clear)
@@ -115,13 +115,13 @@ def decide(boundary: Boundary, scorer: BoundaryScorer | None, spellings: Spellin
     is_doubtful = boundary.language.script.is_spaced and (clear is None or is_large is None)
     scores = _scores_of(scorer, boundary) if is_doubtful else None
     if is_large is None:
-        # Without scores a capital stays: a false one harms less than a name without its own.
+        # Without scores a capital stays, because a wrong capital is better than a name without one.
         is_large = scores is None or scores.capital > 0
     return Decision(clear or _scored(boundary, scores), _mark(boundary, scores), is_large)
 
 
 def by_rules(boundary: Boundary) -> Verdict | None:
-    """What is clear without any score; None where it is not."""
+    """The verdict if it is clear without any score; None otherwise."""
     stem, mark, _ = parted(boundary.before)
     if not stem:
         return Verdict.GOES_ON
@@ -131,14 +131,14 @@ def by_rules(boundary: Boundary) -> Verdict | None:
     if words and words[-1].casefold() in small_words(boundary.language.base).open:
         return Verdict.GOES_ON
     first = boundary.after.lstrip()[:1]
-    # Some recognisers put capitals and marks only into finals.
+    # Some recognisers write capitals and marks only in finals.
     if boundary.is_whole and first.islower() and stem[:1].isupper() and mark[:1] not in STRONG_STOPS:
         return Verdict.GOES_ON
     return None
 
 
 def _scored(boundary: Boundary, scores: BoundaryScores | None) -> Verdict:
-    """The verdict of the logistic score; the fewer words follow, the surer it has to be."""
+    """The verdict of the logistic score; with fewer words after the boundary it needs higher odds."""
     stem, mark, _ = parted(boundary.before)
     before, after = words_of(stem), words_of(boundary.after)
     small = small_words(boundary.language.base)
@@ -176,11 +176,11 @@ def _mark(boundary: Boundary, scores: BoundaryScores | None) -> str:
 
 
 def _is_large(boundary: Boundary, spellings: Spellings | None) -> bool | None:
-    """Whether the first word behind the boundary keeps its capital within a sentence; None if unknown."""
+    """Whether the first word after the boundary keeps its capital within a sentence; None if unknown."""
     first = parted(boundary.after.split()[0])[0]
     if has_own_capitals(first):
         return True
-    # A small letter says nothing where only finals get capitals.
+    # In partials a small letter is no evidence, because some recognisers write capitals only in finals.
     if first[:1].upper() == first[:1].lower() or (first[:1].islower() and boundary.is_whole):
         return False
     known = None if spellings is None else spellings.is_large(first)

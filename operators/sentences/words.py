@@ -1,4 +1,4 @@
-"""Words at a boundary: marks, the first and the last word, and the small words of a language."""
+"""Words at a boundary: punctuation, the first and the last word, and the function words of a language."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -6,11 +6,11 @@ from typing import NamedTuple
 import msgspec
 import regex
 
-#: Marks after which a sentence may be over, those that a recogniser does not put by mistake, and others.
+#: Marks that may end a sentence but that a recogniser may write by mistake; reliable ends; and other marks.
 STOPS = ".。．…।॥۔።။។།։"
 STRONG_STOPS = "?!？！؟"
 COMMAS = ",;:—–،，、；："
-# A mark may stand before a closing quote or bracket. Searched from the end: only there it takes linear time.
+# A mark may precede a closing quote or bracket. The search from the end takes linear time.
 _END = regex.compile(r"(?r)([\p{P}\s]*)([\"'”’»)\]」』）]*)\Z")
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+(?:['’.\-][\p{L}\p{M}\p{N}]+)*")
 
@@ -24,7 +24,7 @@ _ABBREVIATIONS = frozenset({
 
 
 def without_inner_stops(text: str) -> str:
-    """The text with a comma for each full stop before a small letter: the recogniser heard a pause there."""
+    """The text with a comma for each full stop before a small letter, which marks only a pause."""
 
     def comma(found: regex.Match[str]) -> str:
         word: str = found[1]
@@ -36,11 +36,11 @@ def without_inner_stops(text: str) -> str:
 class SmallWords(NamedTuple):
     #: No sentence ends with these.
     open: frozenset[str]
-    #: Hardly a sentence ends with these.
+    #: Sentences rarely end with these.
     rarely_last: frozenset[str]
-    #: Hardly a sentence begins with these.
+    #: Sentences rarely begin with these.
     rarely_first: frozenset[str]
-    #: Others that have no capital within a sentence.
+    #: Other words that have no capital within a sentence.
     small: frozenset[str]
 
     def is_small(self, word: str) -> bool:
@@ -97,7 +97,7 @@ _SMALL_WORDS: Mapping[str, SmallWords] = {
 
 
 def small_words(code: str) -> SmallWords:
-    """The function words of a language, by its code; none for one that is not listed."""
+    """The function words of a language, by its code; none for a language that is not listed."""
     return _SMALL_WORDS.get(code, _NONE)
 
 
@@ -107,25 +107,25 @@ def words_of(text: str) -> list[str]:
 
 
 def parted(text: str) -> tuple[str, str, str]:
-    """A text without the marks at its end, these marks, and the closing quotes or brackets behind them."""
+    """A text without the marks at its end, these marks, and the closing quotes or brackets after them."""
     text = text.rstrip()
     match = _END.search(text)
     assert match is not None, "every text has an end"
     return text[: match.start()].rstrip(), match[1].strip(), match[2]
 
 
-#: Words that are remembered for a stream.
+#: Maximum number of words kept for a stream.
 _MOST = 500
 
 
 class Spellings(msgspec.Struct, array_like=True):
-    """How each word was last written where no sentence began; small enough for the snapshot of a stream."""
+    """The last spelling of each word within a sentence; small enough for the snapshot of a stream."""
 
-    #: Whether it had a capital; the words that were heard last are the last ones.
+    #: Whether each word had a capital; the most recent words are last.
     is_capital: dict[str, bool] = {}
 
     def learn(self, text: str) -> None:
-        """Take in a final text of the recogniser, whose first word says nothing."""
+        """Learn from a final text of the recogniser; the first word of a sentence is ignored."""
         begins = True
         for word in text.split():
             bare, mark, _ = parted(word.lstrip("\"'“‘«(["))
@@ -137,5 +137,5 @@ class Spellings(msgspec.Struct, array_like=True):
             del self.is_capital[next(iter(self.is_capital))]
 
     def is_large(self, word: str) -> bool | None:
-        """Whether the word has a capital within sentences; None where nobody knows."""
+        """Whether the word has a capital within sentences; None if unknown."""
         return self.is_capital.get(parted(word)[0].casefold())

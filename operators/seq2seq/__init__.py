@@ -1,1 +1,1 @@
-"""Encoder-decoder translators in ONNX Runtime behind the contract of `operators.decoding`: Marian models."""
+"""Encoder-decoder translators in ONNX Runtime (Marian models) behind `operators.decoding`'s interface."""

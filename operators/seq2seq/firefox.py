@@ -1,9 +1,9 @@
 """Firefox Translations' models (Mozilla; trained by distillation, Bogoychev et al. 2020) in ONNX Runtime.
 
-A folder holds the files under Mozilla's names: ``model.*.bin``, and ``vocab.*.spm``, or ``srcvocab.*.spm``
-and ``trgvocab.*.spm`` where the vocabulary is not shared. A draft is verified in one pass although the
-decoder is recurrent (`operators.seq2seq.ssru`), and the state behind a token is a few kilobytes, so an output
-can be cut anywhere.
+A folder contains the files with Mozilla's names: ``model.*.bin``, and ``vocab.*.spm``, or ``srcvocab.*.spm``
+and ``trgvocab.*.spm`` if the vocabulary is not shared. A draft is verified in one pass although the decoder
+is recurrent (`operators.seq2seq.ssru`). The state after a token has a few kilobytes, so the states of all
+tokens are kept, and an output can be cut anywhere.
 """
 
 import re
@@ -22,7 +22,7 @@ from operators.seq2seq.vocabulary import PieceVocabulary
 
 _PAIR = re.compile(r"model\.([a-z]{2})([a-z]{2})\..*")
 _END, _UNKNOWN = 0, 1
-#: Tokens of an output that pass the decoder together: the sums of the recurrence grow with their square.
+#: Maximum tokens of an output in one decoder call: the sums of the recurrence grow with their square.
 _TOGETHER = 32
 _CELLS = "cells"
 
@@ -32,7 +32,7 @@ def is_firefox(path: Path) -> bool:
 
 
 def only(path: Path, *patterns: str) -> Path:
-    """The first file in a folder that fits one of the patterns. Raises `InputError` if there is none."""
+    """The first file in a folder that matches one of the patterns. Raises `InputError` if there is none."""
     found = [file for pattern in patterns for file in sorted(path.glob(pattern))]
     if not found:
         raise InputError(f"{path}: it holds no {patterns[0]}; fetch the model again")
@@ -44,7 +44,7 @@ class FirefoxModel:
 
     is_causal = True
     can_shift = False
-    # There is no limit but that of training.
+    # Only the length of the training texts limits a text.
     positions = 1024
 
     def __init__(self, folder: Path, threads: int) -> None:
@@ -57,7 +57,7 @@ class FirefoxModel:
         self.languages = (named[1], named[2]) if named else (None, None)
         size = self.size = _size(weights)
         self.vocabulary_size = size.target_tokens
-        # No token of either vocabulary: the decoder begins with an embedding of zeros.
+        # Not a token of either vocabulary: the decoder begins with an embedding of zeros.
         self.start = max(size.source_tokens, size.target_tokens)
         self.ends: tuple[int, ...] = (_END,)
         pieces, written = (only(folder, f"{side}vocab.*.spm", "vocab.*.spm") for side in ("src", "trg"))
@@ -110,7 +110,7 @@ class FirefoxModel:
 
 
 def _size(weights: Weights) -> Size:
-    """The measures of a model. Raises `InputError` if it is one of another kind."""
+    """The dimensions of a model. Raises `InputError` for a model of another kind."""
     said = weights.settings()
     source, target = (_embeddings(weights, name).values.shape for name in ("encoder_Wemb", "decoder_Wemb"))
     wanted = {"type": "transformer", "dec-cell": "ssru", "transformer-postprocess": "dan"}
@@ -120,7 +120,7 @@ def _size(weights: Weights) -> Size:
             int(said[name]) for name in ("transformer-heads", "enc-depth", "dec-depth")
         )
     except (KeyError, ValueError):
-        other.append("its measures are missing")
+        other.append("its dimensions are missing")
         heads = encoder = decoder = 1
     if other or source[1] % heads:
         raise InputError(
@@ -132,17 +132,17 @@ def _size(weights: Weights) -> Size:
 
 def _embeddings(weights: Weights, name: str, tokens: int = 0) -> Matrix:
     values, scale = weights.matrix(name if name in weights else "Wemb", is_embedding=True)
-    # A copy, so that the file need not stay mapped.
+    # A copy, independent of the mapped file.
     return Matrix(np.pad(values, ((0, max(0, tokens - len(values))), (0, 0))), scale)
 
 
 def _places(count: int, width: int) -> Floats:
-    """Sinusoids of positions: the sines first, then the cosines, as Marian has them."""
+    """Sinusoids of positions: the sines first, then the cosines, as in Marian."""
     frequencies = 10_000.0 ** (-np.arange(width // 2) / (width // 2 - 1))
     angles = np.arange(count)[:, None] * frequencies
     return np.concatenate((np.sin(angles), np.cos(angles)), axis=1).astype(np.float32)
 
 
 def _causal(count: int) -> Floats:
-    """-inf where a token would see one after it, (count, count, 1)."""
+    """The causal attention mask: -inf for later tokens, (count, count, 1)."""
     return np.where(np.tri(count, dtype=bool), np.float32(0), np.float32(-np.inf))[:, :, None]

@@ -4,9 +4,9 @@ All numbers are little-endian. Two `uint64`, the version and the number of tenso
 each tensor: length of the name with its NUL, type, number of dimensions, bytes of data. Then come the names,
 the shapes (`int32`), a `uint64` with as many bytes of padding, and the data.
 
-A matrix in 8 bits is followed by one multiplier: value = integer / multiplier. Marian stores those that are
-multiplied with from the right as columns, but the embeddings as rows. ``…_QuantMultA`` is the multiplier by
-which the other factor was rounded when the model was trained for 8 bits (Bogoychev et al. 2020, section 3).
+A matrix in 8 bits is followed by one multiplier: value = integer / multiplier. Marian stores right factors of
+multiplications by columns, but embeddings by rows. ``…_QuantMultA`` is the multiplier for rounding the left
+factor, as in the training for 8 bits (Bogoychev et al. 2020, section 3).
 """
 
 import mmap
@@ -30,26 +30,26 @@ _MAX_TENSORS, _MAX_DIMENSIONS, _MAX_NAME = 100_000, 8, 1024
 _SETTING = re.compile(r"^([\w-]+): *(\S.*?) *$", re.MULTILINE)
 
 
-#: That of Marian's layer norm (src/layers/generic.h).
+#: The epsilon of Marian's layer norm (src/layers/generic.h).
 EPSILON = 1e-9
 
 
 class Size(NamedTuple):
-    """The measures of a model."""
+    """The dimensions of a model."""
 
     width: int
     heads: int
     encoder_layers: int
     decoder_layers: int
-    #: Tokens that it reads, and tokens that it writes.
+    #: Sizes of the source and of the target vocabulary.
     source_tokens: int
     target_tokens: int
 
 
 class Matrix(NamedTuple):
-    #: Shape (inputs, outputs); of embeddings (tokens, width).
+    #: Shape (inputs, outputs); for embeddings (tokens, width).
     values: Bytes
-    #: An integer stands for its value times this.
+    #: Each integer represents its value times this scale.
     scale: float
 
 
@@ -60,7 +60,7 @@ class _Tensor(NamedTuple):
 
 
 class Weights:
-    """The tensors of one file. Raises `InputError` if it is no such file, or is truncated."""
+    """The tensors of one file. Raises `InputError` if its format is another one, or if it is truncated."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -80,7 +80,7 @@ class Weights:
         return iter(self._tensors)
 
     def settings(self) -> Mapping[str, str]:
-        """The lines of the model's own configuration that hold a single value."""
+        """The lines with a single value in the model's own configuration."""
         text = bytes(self._tensor("special:model.yml", _TEXT).data).decode(errors="replace")
         return dict(_SETTING.findall(text))
 
@@ -89,7 +89,7 @@ class Weights:
         return np.frombuffer(tensor.data, np.float32, prod(tensor.shape))
 
     def range(self, name: str) -> float | None:
-        """Largest magnitude of what is multiplied with this matrix; None if the model does not say."""
+        """Largest magnitude of the values multiplied with this matrix; None if it is not in the file."""
         key = f"{name}_QuantMultA"
         multiplier = float(self.floats(key)[0]) if key in self else 0.0
         return 127 / multiplier if multiplier > 0 else None
@@ -105,14 +105,14 @@ class Weights:
         return Matrix(values, 1 / multiplier)
 
     def values(self, name: str) -> Floats:
-        """The numbers that a matrix of the decoder, its embeddings or a vector stand for."""
+        """The float values of a matrix of the decoder, its embeddings or a vector."""
         if self._tensors[name].kind == _FLOAT:
             return self.floats(name).copy()
         values, scale = self.matrix(name, is_embedding=name.endswith("Wemb"))
         return values * np.float32(scale)
 
     def replaced(self, values: Mapping[str, Floats]) -> bytes:
-        """The content of the file with other numbers in some vectors and matrices, which are rounded anew."""
+        """The content of the file with other values in some vectors and matrices, which are rounded again."""
         data = bytearray(self._data)
         for name, tensor in _read(memoryview(data)).items():
             if name not in values:
@@ -120,7 +120,7 @@ class Weights:
             if tensor.kind == _FLOAT:
                 tensor.data[: values[name].nbytes] = values[name].astype("<f4").tobytes()
                 continue
-            # The multiplier stays if all numbers still fit, so that those that did not change stay, too.
+            # If all values fit, the multiplier stays, and with it the integers of unchanged values.
             multiplier = 1 / self.matrix(name).scale
             multiplier = min(multiplier, 127 / max(float(np.abs(values[name]).max()), 1e-9))
             stored = np.rint(values[name].T * multiplier).astype(np.int8).tobytes()
@@ -137,7 +137,7 @@ class Weights:
         return InputError(f"{self.path}: this model cannot be used, {why}; fetch it again")
 
 
-#: Bytes of a value, and of what is behind the values of a tensor, by type.
+#: Bytes per value, and bytes after the values of a tensor, by type.
 _BYTES = {_FLOAT: (4, 0), _INT8: (1, 4), _TEXT: (1, 0)}
 
 
@@ -161,7 +161,7 @@ def _read(data: memoryview) -> dict[str, _Tensor]:
         at += 4 * dimensions
     at += 8 + struct.unpack_from("<Q", data, at)[0]
     for name, shape, (_, kind, _, size) in zip(names, shapes, headers, strict=True):
-        # Others, such as a multiplier that is marked as a matrix, are not read.
+        # Tensors of other types, such as a multiplier that is marked as a matrix, are not read.
         width, besides = _BYTES.get(kind, (0, 0))
         if min(shape, default=0) < 0 or min(size, len(data) - at) < max(size, prod(shape) * width + besides):
             raise ValueError(f"{name} is cut off")

@@ -4,8 +4,8 @@ The layout of a folder is that of Optimum's exports, which the Hugging Face Hub 
 the source and of the target come from different SentencePiece models, but share the numbers of
 ``vocab.json``, unless there is a ``target_vocab.json``.
 
-Exports by transformers 4.48 and before were traced with a single token in the merged decoder's second branch:
-several would see each other. That is tried at the start (`is_causal`).
+Exports by transformers up to 4.48 were traced with a single token in the merged decoder's second branch:
+there, several tokens attend to each other. This is tested when a model is loaded (`is_causal`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,16 +23,16 @@ from operators.models.onnx_graphs import MergedDecoder, OnnxGraph, own_thread, r
 from operators.seq2seq.store import DecoderState, EncodedSource
 from operators.seq2seq.vocabulary import PieceVocabulary
 
-#: Endings of the files with the weights, the preferred ones first. Where rows of activations share a scale,
-#: as in the quantised ones, a draft in a pass changes the logits of all its tokens a little.
+#: Endings of the files with the weights, the preferred ones first. In quantised models rows of activations
+#: share a scale, so a draft changes the logits of all tokens of its pass a little.
 _SUFFIXES = ("", "_quantized", "_int8", "_uint8")
 
-# What its files in JSON are, for errors.
+# The description of its JSON files in error messages.
 _FILE = "the file of a Marian model"
 
 
 class Config(msgspec.Struct, frozen=True):
-    """What is needed of ``config.json``, ``generation_config.json`` and ``tokenizer_config.json``."""
+    """The used settings of ``config.json``, ``generation_config.json`` and ``tokenizer_config.json``."""
 
     #: The tokens that end an output, and the one before every output.
     eos_token_id: int | tuple[int, ...]
@@ -40,27 +40,27 @@ class Config(msgspec.Struct, frozen=True):
     #: Maximum number of tokens of a source and of an output.
     max_position_embeddings: int = 512
     bad_words_ids: tuple[tuple[int, ...], ...] | None = None
-    #: Codes of the languages, or names of groups for models of several.
+    #: Codes of the languages, or names of groups in multilingual models.
     source_lang: str | None = None
     target_lang: str | None = None
 
 
 def is_marian(path: Path) -> bool:
-    """Whether a path leads to the folder of a Marian model. Raises `InputError` for that of another model."""
+    """Whether a path leads to a folder with a Marian model. Raises `InputError` for another kind of model."""
     config = path / "config.json"
     if not is_visible_file(config):
         return False
     kind = read_json(config, dict[str, Any], _FILE).get("model_type")
     if kind != "marian":
         raise InputError(
-            f"{path} holds a model of the type {kind or 'unknown'}: choose a GGUF file, or a Marian model "
+            f"{path} contains a model of the type {kind or 'unknown'}: choose a GGUF file, or a Marian model "
             "such as OPUS-MT's"
         )
     return True
 
 
 def _read_config(path: Path) -> Config:
-    """What the files say; ``config.json`` may lack what newer exports have in the other two."""
+    """The settings from all files; newer exports have some of them only in the other two files."""
     said: dict[str, Any] = {}
     for name in ("config.json", "generation_config.json", "tokenizer_config.json"):
         if name == "config.json" or is_visible_file(path / name):
@@ -86,7 +86,7 @@ def _weights(folder: Path, name: str) -> Path:
 
 
 def read_vocabulary(folder: Path, ends: tuple[int, ...]) -> PieceVocabulary:
-    """What a model writes, with what it reads; raises `InputError` if a file of them cannot be read."""
+    """The target vocabulary, with the other as ``source``. Raises `InputError` for an unreadable file."""
     numbers = read_json(folder / "vocab.json", dict[str, int], "a Marian vocabulary")
     source = PieceVocabulary(folder / "source.spm", ends, numbers)
     other = folder / "target_vocab.json"
@@ -115,11 +115,11 @@ class MarianModel:
         self._encoder = OnnxGraph(encoder, threads, executor, keeps_memory=False)
         self._decoder = MergedDecoder(decoder, threads, executor, keeps_memory=False)
         self.vocabulary_size = int(self._decoder.outputs["logits"][-1])
-        # Words of several tokens are banned by no model of OPUS-MT.
+        # No model of OPUS-MT bans words of several tokens.
         self._banned = [word[0] for word in config.bad_words_ids or () if len(word) == 1]
         #: Whether the second branch takes several tokens at a time.
         self.is_causal = self._is_causal()
-        # In cross-attention its tokens have no positions, so nothing is turned.
+        # Cross-attention has no positions, so no keys need a rotation.
         self.can_shift = self.is_causal
 
     def read(self, source: Sequence[int]) -> EncodedSource:
@@ -141,7 +141,7 @@ class MarianModel:
     def go_on(
         self, read: EncodedSource, held: DecoderState, tokens: Sequence[int]
     ) -> tuple[Logits, DecoderState]:
-        """Write ``tokens`` after what is held; only one, unless the model `is_causal`."""
+        """Write ``tokens`` after the held ones; only one, unless the model `is_causal`."""
         if not read.cross:
             self.begin(read, [self.start])
         return self._pass(read, tokens, {**held, **read.cross}, is_first=False)
@@ -179,7 +179,7 @@ class MarianModel:
         whole, together, right = (
             np.delete(rows, self._banned, axis=1) for rows in (whole[1:], together, np.stack(alone))
         )
-        # Quantised models answer a little differently in each pass: by 0.02 standard deviations. Seeing
-        # later tokens makes it 0.4 in a trained model.
+        # The logits of quantised models differ between passes by 0.02 standard deviations. With attention to
+        # later tokens it is 0.4 in a trained model.
         noise, difference = (np.sqrt(((rows - right) ** 2).mean()) for rows in (whole, together))
         return bool(difference < 3 * noise + 0.01 * right.std())

@@ -9,18 +9,18 @@ from operators.prompts.prompt import EndOfTurn, Prompt
 from operators.seq2seq.store import EncoderDecoder
 from operators.seq2seq.vocabulary import LANGUAGE, PieceVocabulary
 
-#: ISO 639-3 codes by those of `Language`. OPUS-MT's models have either kind, or a script or region after it.
+#: ISO 639-3 codes by the codes of `Language`. OPUS-MT uses either kind, some with a script or region.
 _CODES = (
     "ar:ara zh:zho cs:ces da:dan nl:nld en:eng fi:fin fr:fra de:deu el:ell he:heb hi:hin hu:hun it:ita "
     "ja:jpn ko:kor no:nor pl:pol pt:por ro:ron ru:rus es:spa sv:swe tr:tur uk:ukr vi:vie "
     "af:afr bg:bul ca:cat eo:epo et:est ga:gle gl:glg id:ind lb:ltz lv:lav mk:mkd sq:sqi xh:xho"
 )
 _LONG = {pair[:2]: pair[3:] for pair in _CODES.split()}
-#: Other codes for the same, in order of preference.
+#: Other codes for the same language, in order of preference.
 _OTHERS = {"zh": ("cmn_Hans", "cmn", "zho_Hans"), "no": ("nob",), "ar": ("arb",), "zh-Hant": ("cmn_Hant",)}
 
 
-#: Words that wait: these models translate a half-heard word with conviction (docs/encoder-decoder.md).
+#: Number of words that wait: these models translate even half a word fluently (docs/encoder-decoder.md).
 HOLD_BACK = 1
 
 
@@ -41,7 +41,7 @@ def pair_prompt(model: EncoderDecoder, direction: Direction) -> PairPrompt:
     """The prompt for one direction. Raises `UsageError` if the model does not translate it."""
     source, target = model.languages
     for name, wanted in ((source, direction.source), (target, direction.target)):
-        # Groups of languages, such as ROMANCE, have names that are none of a language.
+        # Names of groups, such as ROMANCE, are not names of a language.
         if name is not None and len(name) == 2 and is_language(name) and language(name) != wanted.general:
             raise UsageError(
                 f"{model.path.name} translates {source} to {target}, not {direction}: "
@@ -49,19 +49,19 @@ def pair_prompt(model: EncoderDecoder, direction: Direction) -> PairPrompt:
             )
     return PairPrompt(
         vocabulary=model.vocabulary,
-        head=_told(model, direction.target),
+        head=_language_token(model, direction.target),
         lead=" ",
         tail=(model.ends[0], model.start),
         stop=EndOfTurn(model.vocabulary),
         joint=direction.target.script.joint,
         hold_back=HOLD_BACK,
         copies=True,
-        # OPUS-MT's outputs start with the padding; Firefox's models have none, and theirs is no token.
+        # OPUS-MT's start token is the padding. Firefox's models have no padding, and their start is no token.
         pad=model.start if model.start < model.vocabulary_size else model.ends[0],
     )
 
 
-def _told(model: EncoderDecoder, target: Language) -> tuple[int, ...]:
+def _language_token(model: EncoderDecoder, target: Language) -> tuple[int, ...]:
     known = {
         match[1]: number
         for piece, number in model.vocabulary.source.numbers.items()

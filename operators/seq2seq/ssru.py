@@ -1,14 +1,14 @@
 """Graphs of Marian's small translators: a transformer's encoder, and a decoder with SSRU (Kim et al. 2019).
 
-A Simpler Simple Recurrent Unit stands in the place of the decoder's self-attention (section 3.1):
-f = σ(x·Wf + b), c_t = f_t·c_{t−1} + (1 − f_t)·(x·W), and the layer goes on with relu(c_t). The recurrence is
-elementwise, so tokens pass the matrices together, and only c is a running sum:
-c_i = exp(L_i)·c_0 + Σ_{k≤i} exp(L_i − L_k)·(1 − f_k)·(x_k·W), where L sums log f. The state behind a token is
+A Simpler Simple Recurrent Unit replaces the decoder's self-attention (section 3.1):
+f = σ(x·Wf + b), c_t = f_t·c_{t−1} + (1 − f_t)·(x·W), and the output of the layer is relu(c_t). The recurrence
+is elementwise, so tokens are multiplied with the matrices together, and only c is a running sum:
+c_i = exp(L_i)·c_0 + Σ_{k≤i} exp(L_i − L_k)·(1 − f_k)·(x_k·W), where L sums log f. The state after a token is
 c of each layer.
 
-Activations are rounded to 8 bits by the ranges that the model was trained with, not by what shares a pass.
-What is left is the order of float sums, in the recurrence and in attention: where it tips a rounding, a logit
-of a token alone differs by some tenths from that of the same token among others.
+Activations are rounded to 8 bits by the ranges of the training, whatever other tokens are in the pass. Only
+the order of float sums still differs, in the recurrence and in attention. If this changes a rounding, a logit
+of a token alone differs by some tenths from that of the same token in a larger pass.
 """
 
 import numpy as np
@@ -54,7 +54,7 @@ class _Layers(Graph):
         )  # fmt: skip
 
     def added(self, x: Value, more: Value, name: str) -> Value:
-        """The norm of ``x`` and what a layer adds to it."""
+        """The layer norm of the sum of ``x`` and ``more``."""
         gain, shift = (self.constant(self.weights.floats(f"{name}_ln_{part}")) for part in ("scale", "bias"))
         return self.op(
             "SkipLayerNormalization", x, more, gain, shift, domain="com.microsoft", epsilon=EPSILON
@@ -65,7 +65,7 @@ class _Layers(Graph):
         return self.added(x, self.linear(inner, f"{layer}_ffn_W2"), f"{layer}_ffn_ffn")
 
     def attend(self, x: Value, parts: tuple[Value, Value, Value], name: str) -> Value:
-        """Attention of queries, which are scaled, to keys and values."""
+        """Attention of scaled queries to keys and values."""
         queries, keys, values = (self._split(part) for part in parts)
         scores = self.op("MatMul", queries, self.op("Transpose", keys, perm=[0, 2, 1]))
         found = self.op("MatMul", self.op("Softmax", scores, axis=-1), values)
@@ -92,8 +92,8 @@ class _Layers(Graph):
 def encoder_graph(weights: Weights, size: Size) -> Built:
     """The encoder.
 
-    ``x`` (source, width) to ``states`` like ``x``, and to ``memory``: the keys and values of each layer of
-    the decoder behind one another.
+    From ``x`` (source, width) to ``states`` like ``x``, and to ``memory``: the keys and values of all layers
+    of the decoder, concatenated.
     """
     graph = _Layers("encoder", weights, size)
     x = graph.input("x", "source", size.width)
@@ -115,9 +115,9 @@ def encoder_graph(weights: Weights, size: Size) -> Built:
 def decoder_graph(weights: Weights, size: Size) -> Built:
     """The decoder.
 
-    ``x`` (new, width), ``cells`` (1, layers · width), ``causal`` (new, new, 1), ``memory`` of the encoder,
-    ``rows`` (asked,) among the new ones, to ``logits`` (asked, tokens) and to ``all_cells`` (new, layers ·
-    width), the state behind each token.
+    From ``x`` (new, width), ``cells`` (1, layers · width), ``causal`` (new, new, 1), ``memory`` of the
+    encoder and ``rows`` (asked,), the requested rows, to ``logits`` (asked, tokens) and ``all_cells``
+    (new, layers · width), the state after each token.
     """
     graph = _Layers("decoder", weights, size)
     layers, width = size.decoder_layers, size.width
@@ -155,7 +155,7 @@ def _recurrent(graph: _Layers, x: Value, before: Value, causal: Value, name: str
 
 
 def _head(graph: _Layers, x: Value) -> Value:
-    """Logits: the embeddings of the target are also the output's matrix."""
+    """The logits: the target's embeddings are also the output matrix."""
     weights = graph.weights
     name = "decoder_Wemb" if "decoder_Wemb" in weights else "Wemb"
     values, scale = weights.matrix(name, is_embedding=True)

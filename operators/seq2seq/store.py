@@ -1,8 +1,8 @@
-"""Encoder-decoder models as a store of sequences, so that sessions, pools and rooms use them like llama.cpp.
+"""Encoder-decoder models as a store of sequences, which sessions, pools and rooms use like llama.cpp.
 
-A sequence holds the source, its end, the start token, and the output. The encoder reads the source again when
-it has changed; then all of the output's tokens have to be evaluated again, unless they are put back as they
-were computed for the shorter source.
+A sequence holds the source, its end, the start token, and the output. The encoder reads a changed source
+again. Then all tokens of the output have to be evaluated again, unless their states for the shorter source
+are put back.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,30 +16,30 @@ from operators.decoding.forward import Logits
 from operators.models.kv import Part
 from operators.seq2seq.vocabulary import PieceVocabulary
 
-#: What a model remembers of the tokens of an output, by name; the third axis counts them.
+#: The decoder's states of the tokens of an output, by name; the third axis is the token.
 DecoderState = Mapping[str, NDArray[Any]]
 
 
 class EncodedSource(NamedTuple):
-    """A source that was read: its length in tokens, and arrays that only the model understands."""
+    """An encoded source: its length in tokens, and arrays in the model's own format."""
 
     tokens: int
-    #: The states of its encoder, and what cross-attention needs of them.
+    #: The encoder's states, and the keys and values of cross-attention.
     states: NDArray[Any]
     cross: dict[str, NDArray[Any]]
 
 
 @runtime_checkable
 class EncoderDecoder(Protocol):
-    """The weights and the vocabularies of a model, which holds no sequence itself."""
+    """The weights and the vocabularies of a model, without any sequence."""
 
     path: Path
     #: The files of the weights.
     files: tuple[Path, ...]
-    #: The tokens of what it writes, which know those of what it reads.
+    #: The target vocabulary, with the source vocabulary as ``source``.
     vocabulary: PieceVocabulary
     vocabulary_size: int
-    #: Codes of the languages that it reads and writes, or names of groups; None if its files do not say.
+    #: Codes of the source and target languages, or names of groups; None if its files do not name them.
     languages: tuple[str | None, str | None]
     #: Maximum number of tokens of a source and of an output.
     positions: int
@@ -48,7 +48,7 @@ class EncoderDecoder(Protocol):
     ends: tuple[int, ...]
     #: Whether tokens may be written after held ones several at a time.
     is_causal: bool
-    #: Whether what was written behind one source is kept behind a longer one.
+    #: Whether states of an output for one source can be kept for a longer one.
     can_shift: bool
 
     def read(self, source: Sequence[int]) -> EncodedSource:
@@ -58,27 +58,27 @@ class EncoderDecoder(Protocol):
     def write(
         self, read: EncodedSource, held: DecoderState, tokens: Sequence[int], rows: int
     ) -> tuple[Logits, DecoderState]:
-        """Logits of the last ``rows`` of ``tokens`` after ``held``, and all that is held then.
+        """Logits of the last ``rows`` of ``tokens`` after ``held``, and the new state.
 
-        Where nothing is held, ``tokens`` begin with the start token. Raises `ModelError` if that fails.
+        If ``held`` is empty, ``tokens`` begin with the start token. Raises `ModelError` if the pass fails.
         """
         ...
 
 
 class _Sequence:
-    """The tokens of a sequence, and what the decoder holds of those from the start token on."""
+    """The tokens of a sequence, and the decoder's states of those from the start token on."""
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
         self.tokens: list[int] = []
-        #: Position of the first token; not 0 where only a part of an output waits to be put back.
+        #: Position of the first token; not 0 if the sequence holds only a part of an output to put back.
         self.first = 0
-        #: Position of the first token of which something is held; None while there is none.
+        #: Position of the first token with a state; None if there is none.
         self.begin: int | None = None
         self.held: DecoderState = {}
-        #: The source that the model has read last, and how it has.
+        #: The source that the model has read last, and its encoding.
         self.source: tuple[int, ...] = ()
         self.read: EncodedSource | None = None
 
@@ -102,7 +102,7 @@ def _part(held: DecoderState, start: int, end: int) -> DecoderState:
 
 
 class PairStore:
-    """A `SequenceStore` on one model. Each sequence has passes of its own."""
+    """A `SequenceStore` on one model. Sequences do not share passes."""
 
     largest_pass = 0
 
@@ -115,7 +115,7 @@ class PairStore:
 
     @property
     def can_shift(self) -> bool:
-        """Whether tokens can be kept behind a longer source."""
+        """Whether tokens can be kept after a longer source."""
         return self._model.can_shift
 
     def copy_sequence(self, source: int, target: int) -> None:
@@ -128,7 +128,7 @@ class PairStore:
 
     def copy_part(self, source: int, target: int, start: int, end: int) -> None:
         here, there = self._sequences[source], self._sequences[target]
-        assert here.begin is not None, "only tokens of an output are put aside"
+        assert here.begin is not None, "only tokens of an output are parked"
         part = _part(here.held, start - here.begin, end - here.begin)
         if there.begin is None:
             there.first = there.begin = start
@@ -140,13 +140,13 @@ class PairStore:
         there.tokens += here.tokens[start - here.first : end - here.first]
 
     def shift(self, sequence: int, start: int, end: int, by: int) -> None:  # noqa: ARG002 - the protocol
-        """Move a sequence that holds only what was put aside."""
+        """Move a sequence that holds only parked tokens."""
         self._sequences[sequence].first = self._sequences[sequence].begin = start + by
 
     def evaluate(self, sequence: int, tokens: Sequence[int], start: int, rows: int) -> Logits:
         """Append ``tokens`` to ``sequence`` at ``start``; return the logits of the last ``rows`` tokens.
 
-        Logits are of the tokens of an output. Raises `ModelError` if the model fails.
+        Only tokens of an output have logits. Raises `ModelError` if the model fails.
         """
         one = self._sequences[sequence]
         assert start == len(one.tokens), "a pass continues where the sequence ends"

@@ -8,7 +8,7 @@ from operators.errors import InputError, unreadable
 
 _SPACE = "▁"
 _UNKNOWN = "<unk>"
-# A character that no piece has, and so a piece of its own.
+# A character that no piece contains, so it becomes a separate piece.
 _NOBODYS = "\ue000"
 # Marks such as </s>, <pad>, and >>deu<< of models with several target languages.
 _CONTROL = re.compile(r"<[^<>]*>|>>.*<<")
@@ -28,18 +28,18 @@ class PieceVocabulary:
         numbers: dict[str, int] | None = None,
         source: Self | None = None,
     ) -> None:
-        """The pieces of ``spm``; raises `InputError` if it is no SentencePiece model.
+        """The pieces of ``spm``; raises `InputError` if it is not a SentencePiece model.
 
         Args:
             ends: Tokens that end an output.
             numbers: Numbers of the pieces, if they are not those of SentencePiece.
-            source: The tokens of the language that the model reads, if they are others.
+            source: The vocabulary of the source language, if it is another one.
         """
         self._processor = _processor(spm)
         if numbers is None:
             numbers = {self._processor.id_to_piece(one): one for one in range(len(self._processor))}
         self.numbers = numbers
-        #: The tokens of what the model reads.
+        #: The source vocabulary.
         self.source = source or self
         self._unknown = numbers.get(_UNKNOWN, 0)
         self._ends = ends
@@ -50,7 +50,7 @@ class PieceVocabulary:
         if not text or text[0].isspace():
             pieces = self._processor.encode(text, out_type=str)
         else:
-            # SentencePiece puts a space before all texts; a word after a quotation mark, say, has none.
+            # SentencePiece puts a space before all texts, but a word after a quotation mark has none.
             pieces = self._processor.encode(_NOBODYS + text, out_type=str)
             pieces = pieces[_begin(pieces) :]
         return [self.numbers.get(piece, self._unknown) for piece in pieces]
@@ -72,12 +72,12 @@ def _bytes_of(piece: str) -> bytes:
     return b"" if _CONTROL.fullmatch(piece) else piece.replace(_SPACE, " ").encode()
 
 
-# With byte fallback, the character that no piece has is spelled in bytes.
+# With byte fallback, `_NOBODYS` is spelled in bytes.
 _NOBODYS_BYTES = [f"<0x{byte:02X}>" for byte in _NOBODYS.encode()]
 
 
 def _begin(pieces: list[str]) -> int:
-    """Where the text behind the character that no piece has begins."""
+    """Where the text after `_NOBODYS` begins."""
     for place, piece in enumerate(pieces):
         if _NOBODYS in piece:
             return place + 1

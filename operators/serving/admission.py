@@ -1,25 +1,25 @@
-"""Which streams of a flow have a place."""
+"""Limits the number of concurrent streams of a flow."""
 
 from collections.abc import Callable
 from threading import Lock
 
 #: Seconds of silence after which a stream frees its place; streams have no other end.
 QUIET_S = 600.0
-# Maximum number of refused streams that are remembered and named to the user.
+# Maximum number of refused streams that are recorded and reported to the user.
 _MAX_REFUSED = 1000
 
 
 class AdmissionControl:
-    """Admits up to ``most`` streams of a flow; any further one is refused in a sentence. Thread-safe."""
+    """Admits up to ``most`` streams of a flow; further ones are refused with a message. Thread-safe."""
 
     def __init__(self, most: int, now: Callable[[], float], tell: Callable[[str], None]) -> None:
-        """``tell`` gets one sentence about each stream that is refused, once."""
+        """``tell`` gets one message about each refused stream."""
         self._most = most
         self._now = now
         self._tell = tell
         self._lock = Lock()
         self._heard_s: dict[str, float] = {}
-        #: Updates that were refused, and the first streams of which they were.
+        #: Number of refused updates, and the first refused streams.
         self.refused = 0
         self._streams: set[str] = set()
 
@@ -53,6 +53,6 @@ class AdmissionControl:
         if stream not in self._streams and len(self._streams) < _MAX_REFUSED:
             self._streams.add(stream)
             self._tell(
-                f"room {stream!r} has no place: {self._most} rooms are in, the most that translate.rooms "
-                "allows; raise it, or wait until another room has ended"
+                f"room {stream!r} is refused: {self._most} rooms are open, the maximum of translate.rooms; "
+                "raise it, or wait until another room has ended"
             )

@@ -1,7 +1,7 @@
-"""The updates of streams that wait to be translated, and whose turn is next.
+"""Queues of updates that wait to be translated, and the order in which streams are served.
 
-Streams that keep up with live speech are served finals first, and of a segment's waiting partials only the
-newest; of other streams every update is translated, in its order. A final is never dropped.
+For streams that keep up with live speech, finals are served first, and only the newest waiting partial of a
+segment. For other streams every update is translated, in its order. A final is never dropped.
 """
 
 from collections import deque
@@ -14,18 +14,18 @@ from operators.events import Partial
 from operators.serving.scheduler import PATIENCE
 
 #: Maximum number of unfinished segments whose state is kept per stream; no recogniser has more than a few.
-#: Beyond that, the one that was translated longest ago is dropped, and starts again if it comes back.
+#: Beyond that, the one translated longest ago is dropped; a later update of it starts without a draft.
 MAX_OPEN = 1024
 
 
 class Response(NamedTuple):
-    """The translation of an update; it has superseded all earlier ones of its segment that were pending."""
+    """The translation of an update, which has superseded all earlier pending ones of its segment."""
 
     partial: Partial
-    #: The state of its segment after it.
+    #: The state of its segment after the update.
     state: SegmentState
     output: Output
-    #: Seconds from the update's start until it was translated, in passes that other streams share.
+    #: Seconds from the update's start to its translation, including shared passes.
     seconds: float
 
 
@@ -44,7 +44,7 @@ def remember(states: dict[int, SegmentState], response: Response) -> None:
 
 class QueuedUpdate(NamedTuple):
     partial: Partial
-    #: Since when its segment has waited, in seconds.
+    #: The time since which its segment has waited, in seconds.
     since_s: float
 
 
@@ -55,7 +55,7 @@ class StreamQueue:
         """With ``keep_up`` the queue serves finals first, and of a segment's partials only the newest."""
         self.deliver = deliver
         self.states = dict(states)
-        #: Whether the first partial has waited since an earlier turn of a `DirectService`.
+        #: Whether the first partial has waited since an earlier round of a `DirectService`.
         self.has_waited = False
         self._keep_up = keep_up
         # The finals; without ``keep_up``, all updates.
@@ -68,12 +68,12 @@ class StreamQueue:
 
     @property
     def is_due(self) -> bool:
-        """Whether the next update is to be translated at once: a final, or any without ``keep_up``."""
+        """Whether the next update must be translated at once: a final, or any update without ``keep_up``."""
         return bool(self._due)
 
     @property
     def first(self) -> QueuedUpdate | None:
-        """The update that `take` returns: what is due, else the partial that has waited longest."""
+        """The update that `take` returns: a due one, or else the partial that has waited longest."""
         return self._due[0] if self._due else next(iter(self._partials.values()), None)
 
     @property
@@ -88,7 +88,7 @@ class StreamQueue:
             self._partials.pop(partial.segment, None)
             self._due.append(waiting)
         else:
-            # In the place of the one that it supersedes, because the segment has waited since then.
+            # It gets the place of the superseded one, because its segment has waited since then.
             self._partials[partial.segment] = waiting
 
     def take(self) -> QueuedUpdate:
@@ -104,7 +104,7 @@ class FairQueue:
     """Streams that wait for their turn: finals first, then the longest wait, without starvation."""
 
     def __init__(self) -> None:
-        # Whose next update is a final, and all others, in their order.
+        # Streams whose next update is a final, and all others, in their order.
         self._finals: dict[StreamQueue, None] = {}
         self._others: dict[StreamQueue, None] = {}
         self._in_a_row = 0

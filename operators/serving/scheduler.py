@@ -13,16 +13,16 @@ from operators.model_errors import ModelError
 #: may be served ahead of one that did not fit into a pass.
 PATIENCE = 4
 # Jobs are started until they request this share of an efficient pass. A job that has not begun can still be
-# overtaken by a newer update, and one that has begun waits for the passes of all others.
+# superseded by a newer update, and one that has begun waits for the passes of all others.
 _ENOUGH = 0.5
-# With more jobs than this at a time, only finals are decoded with a beam search: what it evaluates delays the
-# updates of all others.
+# With more concurrent jobs than this, only finals are decoded with a beam search, because its passes delay
+# the updates of all others.
 _MAX_SEARCHING = 2
-# A request joins a pass if that costs at most this share of a pass of its own: sharing saves time, but all
-# of them wait for the whole pass.
+# A request joins a pass if that costs at most this share of a separate pass: sharing saves time, but all
+# requests wait for the whole pass.
 _WORTH = 0.85
-#: A token may cost more than in the cheapest pass by this share, because the last bit of throughput would
-#: make every room wait longer.
+#: A token may cost this share more than in the cheapest pass, because the maximum throughput would make every
+#: room wait longer.
 _NEARLY = 0.1
 
 
@@ -32,7 +32,7 @@ class PassRequest(NamedTuple):
 
 
 class PassAnswer(NamedTuple):
-    #: The answer, valid until the next one is taken; or the error that explains why there is none.
+    #: The answer, valid until the next one is taken, or the error.
     logits: Logits | ModelError
     #: Number of tokens of the request that were still in the cache.
     reused: int = 0
@@ -59,17 +59,17 @@ class Passes(Protocol):
         ...
 
     def fail(self, key: str) -> None:
-        """Drop what ``key`` holds, because something was wrong with an answer."""
+        """Drop the session of ``key``, because an answer was wrong."""
         ...
 
     def release(self, key: str) -> None:
-        """Free what ``key`` holds; unknown keys are ignored."""
+        """Free the session of ``key``; unknown keys are ignored."""
         ...
 
 
 class ScheduledJob(Job):
-    #: The tokens that its request needs evaluated, its place in the order in which jobs began, and the passes
-    #: for which its request has waited in vain.
+    #: The number of tokens to evaluate for its request, its place in the order in which jobs began, and the
+    #: number of passes that did not include its request.
     size = place = passed_over = 0
 
     @property
@@ -78,20 +78,20 @@ class ScheduledJob(Job):
 
     @property
     def is_urgent(self) -> bool:
-        """Whether its request goes first: that of a final, or one that was passed over a few times."""
+        """Whether its request goes first: that of a final, or one that was passed over `PATIENCE` times."""
         return self.is_final or self.passed_over >= PATIENCE
 
 
 def select(pending: Sequence[ScheduledJob], pass_ms: Sequence[float], most: int) -> list[ScheduledJob]:
     """The next pass: the first request, and up to ``most`` in all that save time by joining it.
 
-    Urgent requests are first, then the update that began first: as many updates as possible end early, rather
-    than all of them late. Urgent ones also join first, then the smallest. Of all numbers of them the one is
-    chosen that saves most, where each must save a share of its own pass; a few tokens often cost more
-    together than one after the other.
+    Urgent requests are first, then the update that began first: many updates should end early rather than all
+    of them late. Urgent requests also join first, then the smallest. The number of requests that saves most
+    time is chosen, where each must save a share of its own pass; a few tokens often cost more together than
+    one after the other.
 
     Args:
-        pending: The jobs that wait, at least one.
+        pending: The waiting jobs, at least one.
         pass_ms: Milliseconds of a pass by its number of tokens, up to the largest that requests share.
         most: Maximum number of requests in a pass.
     """
@@ -111,7 +111,7 @@ def select(pending: Sequence[ScheduledJob], pass_ms: Sequence[float], most: int)
 
 
 def pass_times(costs: PassCosts, fill: int) -> list[float]:
-    """Milliseconds of passes by their number of tokens, up to what was measured, or to ``fill``."""
+    """Milliseconds of passes by their number of tokens, up to the largest measured one or ``fill``."""
     largest = max(fill, costs.tokens[-1])
     return [0.0, *(costs.of(tokens) for tokens in range(1, largest + 1))]
 
@@ -126,9 +126,9 @@ def fill_of(costs: PassCosts) -> int:
 class Scheduler:
     """Runs jobs on one model, and on an optional draft model; also a `Decoder`. For one thread.
 
-    Results are the same as for one job at a time, whatever the order, apart from numerical differences of the
-    model between passes of different sizes. But where many jobs run, unfinished text is decoded greedily
-    instead of with a beam search.
+    Results are those of one job at a time, whatever the order, apart from numerical differences of the model
+    between passes of different sizes. But if many jobs run, unfinished text is decoded greedily instead of
+    with a beam search.
     """
 
     def __init__(
@@ -142,8 +142,8 @@ class Scheduler:
     ) -> None:
         """Run up to one job per session at a time.
 
-        ``fill`` is the number of tokens from which on a pass is efficient. Requests share passes where that
-        saves time by ``costs``; by default it always does, up to ``fill`` tokens.
+        A pass is efficient from ``fill`` tokens on. Requests share passes if that saves time according to
+        ``costs``; by default it always does, up to ``fill`` tokens.
         """
         self._model = model
         self._draft = draft
@@ -164,7 +164,7 @@ class Scheduler:
         return is_final or sum(job.size for job in self._running) < self._enough
 
     def add(self, decode: DecodeRequest) -> ScheduledJob:
-        """Start a method, for which there must be a session; only one method runs at a time for a key."""
+        """Start a method; there must be a session for it. Only one method per key runs at a time."""
         job = ScheduledJob(decode, lambda request: self._passable(request, is_final=decode.is_final))
         job.place = self._begun = self._begun + 1
         self._running.append(job)
@@ -182,7 +182,7 @@ class Scheduler:
         return ended
 
     def decode(self, decode: DecodeRequest) -> tuple[DecodingResult, Cost]:
-        """Run the method while other jobs go on; return its result and cost, or raise its error."""
+        """Run the method while other jobs continue; return its result and cost, or raise its error."""
         job = self.add(decode)
         while not job.has_ended:
             self.step()
@@ -194,7 +194,7 @@ class Scheduler:
             self._draft.release(key)
 
     def _passable(self, request: Request, *, is_final: bool) -> Forward | BeamForward | None:
-        """The request as a pass can answer it: of a tree, only the trunk."""
+        """The request in a form that a pass can answer: only the trunk of a tree."""
         if isinstance(request, AskDraftModel):
             return None if self._draft is None else trunk(request.request)
         if isinstance(request, BeamForward):
@@ -224,7 +224,7 @@ class Scheduler:
         for job in pending:
             job.passed_over += 1
         for job, own in zip(chosen, evaluated, strict=True):
-            # Each job pays for its share of the tokens, so that the shares add up to the whole pass.
+            # Each job pays for its share of the tokens; the shares add up to the whole pass.
             job.cost.took(seconds * own / max(1, sum(evaluated)), of_draft=of_draft)
             self._wait(job)
 

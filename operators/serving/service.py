@@ -1,4 +1,4 @@
-"""Translation services: what translates the updates of streams, in the caller's thread or in one of its own.
+"""Translation services: they translate the updates of streams, in the caller's thread or in another one.
 
 A stream has only one update in progress at a time, because its drafts build on each other.
 """
@@ -21,17 +21,18 @@ from operators.model_errors import ModelError
 from operators.serving.queues import FairQueue, QueuedUpdate, Response, StreamQueue
 from operators.serving.scheduler import ScheduledJob, Scheduler
 
-#: Sentences that a `BatchService` translates together. A pass over sixteen tokens costs a CPU as much as
-#: three or four passes over one; beyond that little is gained.
+#: Number of sentences that a `BatchService` translates together. On a CPU a pass over sixteen tokens costs as
+#: much as three or four passes over one; a larger batch gains little.
 BATCH = 16
-# Passes of other models after which one that waits counts as if it had a final: some updates take so many.
+# A model that waits counts as if it had a final after this many passes of other models; some updates need
+# that many.
 _MAX_LEFT_OUT = 32
 
 
 class Service(ABC):
-    """Translates what stages submit, each of which has a queue for its stream."""
+    """Translates the updates that stages submit; each stage has a queue for its stream."""
 
-    #: How long a stage with pending updates waits before it calls `advance` and looks for responses; None if
+    #: How long a stage with pending updates waits before it calls `advance` and collects responses; None if
     #: they come only when it submits more, or at the end.
     poll: timedelta | None = None
     #: Whether responses come without `advance`, `finish` or another `submit`.
@@ -41,20 +42,20 @@ class Service(ABC):
     def submit(self, stream: StreamQueue, partials: Iterable[Partial]) -> None:
         """Add updates to the queue of a stream. Responses are delivered now or later."""
 
-    def advance(self, stream: StreamQueue) -> None:  # noqa: B027 - not all services take turns
-        """Begin the next turn of a stage that has pending updates."""
+    def advance(self, stream: StreamQueue) -> None:  # noqa: B027 - optional
+        """Begin the next round of a stage that has pending updates."""
 
-    def finish(self, stream: StreamQueue) -> None:  # noqa: B027 - not all need it
-        """Translate all that is pending, because nothing more comes. Responses may be delivered later."""
+    def finish(self, stream: StreamQueue) -> None:  # noqa: B027 - optional
+        """Translate all pending updates at the end of the input. Responses may be delivered later."""
 
 
 class DirectService(Service):
-    """Translates in the thread of the caller: what is due at once, and one partial in each further turn."""
+    """Translates in the caller's thread: due updates at once, and one partial in each further round."""
 
     poll = timedelta(0)
 
     def __init__(self, of: Callable[[Partial], SegmentTranslator]) -> None:
-        """``of`` gives the translator of an update, by its languages."""
+        """``of`` returns the translator of an update, by its languages."""
         self._of = of
 
     @override
@@ -67,8 +68,8 @@ class DirectService(Service):
 
     @override
     def advance(self, stream: StreamQueue) -> None:
-        # A partial waits for the turn after the finals, which are shown only when theirs ends; and for the
-        # finals of other streams. One in each turn, as more finals may have come by then.
+        # A partial waits until the round of the finals has ended, which shows them, and for the finals of
+        # other streams. Each round translates one partial, because more finals may have come by then.
         if stream.has_waited:
             self._translate(stream)
         stream.has_waited = len(stream) > 0
@@ -107,9 +108,9 @@ class ModelQueue:
         of: Callable[[Partial], SegmentTranslator],
         clock: Callable[[], float] = perf_counter,
     ) -> None:
-        """Take over ``scheduler``, which nothing else may use: the decoder of all translators of ``of``.
+        """Take over ``scheduler``, the decoder of all translators of ``of``; nothing else may use it.
 
-        ``of`` gives the translator of an update.
+        ``of`` returns the translator of an update.
         """
         self._scheduler = scheduler
         self._of = of
@@ -118,9 +119,9 @@ class ModelQueue:
         self._waiting = FairQueue()
         self._busy: set[StreamQueue] = set()
         self._working: dict[ScheduledJob, _ActiveUpdate] = {}
-        #: Passes of other models for which it has waited since its last update ended.
+        #: Number of passes of other models since its last update ended.
         self.left_out = 0
-        #: Called with a stream whose update has ended and that has more; another model may be next.
+        #: Called with a stream that has more updates when one has ended; another model may be next.
         self.onward: Callable[[StreamQueue], None] = self.join
 
     @property
@@ -133,11 +134,11 @@ class ModelQueue:
 
     @property
     def urgency(self) -> tuple[bool, float]:
-        """What is less goes first: whether there is no final, and since when the first update has waited."""
+        """Sort key, the smallest first: whether there is no final, and when the first update came."""
         begun = [work.waiting for work in self._working.values()]
         waiting = [*begun, *(stream.first for stream in self._waiting if stream.first is not None)]
         has_final = self._waiting.has_final or any(one.partial.is_final for one in begun)
-        # Others may have finals without end.
+        # Other models may always have finals.
         is_urgent = has_final or self.left_out >= _MAX_LEFT_OUT
         return not is_urgent, min((one.since_s for one in waiting), default=math.inf)
 
@@ -159,7 +160,7 @@ class ModelQueue:
         return stream in self._busy
 
     def step(self) -> None:
-        """Begin what there is room for, and make the next pass."""
+        """Begin updates while there is room, and make the next pass."""
         while self._waiting and self._scheduler.has_room(is_final=self._waiting.has_final):
             self._begin(self._waiting.next())
         for job in self._scheduler.step():
@@ -189,7 +190,7 @@ class ModelQueue:
         if partial.is_final:
             self._of(partial).release(partial.key, state)
         if partial.language:
-            # The languages of a stream have one clock, so each takes only its share of the passes.
+            # The languages of a stream share a clock, so each counts only its share of the passes.
             seconds = min(seconds, output.effort.model_s)
         stream.respond(Response(partial, state, output, seconds))
         self.left_out = 0
@@ -205,10 +206,10 @@ def _answer(updating: Updating, job: ScheduledJob) -> DecodeRequest:
 
 
 class BatchService(Service):
-    """Translates finals that nobody waits for in the thread of the caller, `BATCH` of a stream at a time."""
+    """Translates finals without time limits in the caller's thread, `BATCH` of a stream at a time."""
 
     def __init__(self, of: Callable[[Partial], ModelQueue]) -> None:
-        """``of`` gives the model of an update. Nothing else may use the models."""
+        """``of`` returns the model of an update. Nothing else may use the models."""
         self._of = of
         self._lock = Lock()
 
@@ -232,7 +233,7 @@ class BatchService(Service):
             for each in responses:
                 partial = stream.take().partial
                 model = self._of(partial)
-                # Sentences do not build on each other, so each is served as a stream of its own.
+                # Sentences do not build on each other, so each is served as a separate stream.
                 model.put(StreamQueue({}, each.append, keep_up=False), partial)
                 models.add(model)
             for model in models:
@@ -244,27 +245,27 @@ class BatchService(Service):
 
 
 class ThreadService(Service):
-    """Translates in a thread of its own, with one or several models.
+    """Translates in its own thread, with one or several models.
 
     No lock is held while a model computes, so the updates of all workers share passes. A pass uses as many
-    processors as make it faster; two at the same time would share them, and both results would be late. So
-    one model computes at a time: the one whose update has waited longest, models with finals before others.
+    processors as make it faster; two concurrent passes would share them, and both results would be late. So
+    one model computes at a time: the one whose update has waited longest; models with finals come first.
     """
 
-    # Bytewax calls a stage only for values and at times. Looking so often costs 32 streams 3 % of a core.
+    # Bytewax calls a stage only for values and at set times. With 32 streams this takes 3 % of a core.
     poll = timedelta(milliseconds=1)
     is_concurrent = True
 
     def __init__(self, models: Sequence[ModelQueue], of: Callable[[Partial], ModelQueue]) -> None:
         """Begin the thread; nothing else may use the models from now on.
 
-        ``of`` gives the one of ``models`` that translates an update.
+        ``of`` returns the one of ``models`` that translates an update.
         """
         self._models = models
         self._of = of
         for model in models:
             model.onward = self._join
-        # What to do next, or None to end the thread.
+        # Submitted updates, or None to end the thread.
         self._inbox: SimpleQueue[tuple[StreamQueue, Partial] | None] = SimpleQueue()
         self._defect: Exception | None = None
         # A daemon: the program waits for workers that wait for a response, but not for an idle model.
@@ -286,7 +287,7 @@ class ThreadService(Service):
     def _run(self) -> None:
         try:
             self._serve()
-        except Exception as error:  # noqa: BLE001 - a defect; every waiting stream gets it
+        except Exception as error:  # noqa: BLE001 - a defect, passed to every waiting stream
             self._defect = error
             waiting = {stream for model in self._models for stream in model.streams}
             while not self._inbox.empty():
@@ -297,7 +298,7 @@ class ThreadService(Service):
 
     def _serve(self) -> None:
         while True:
-            # Everything that has come by now is in the next pass.
+            # All updates that have come by now join the next pass.
             while not self._inbox.empty() or all(model.is_idle for model in self._models):
                 submitted = self._inbox.get()
                 if submitted is None:
@@ -308,7 +309,7 @@ class ThreadService(Service):
             self._next_model().step()
 
     def _join(self, stream: StreamQueue) -> None:
-        """Give a stream to the model of its next update: the speaker may have changed the language."""
+        """Queue a stream at the model of its next update, because the spoken language may have changed."""
         if any(model.is_busy(stream) for model in self._models):
             return
         assert stream.first is not None, "an update waits"

@@ -1,4 +1,4 @@
-"""The deduplicate stage: drops updates that came before, as from a queue that delivers at least once."""
+"""The deduplicate stage: drops repeated updates, for example from a queue that delivers at least once."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -14,18 +14,18 @@ from operators.stages.snapshots import StreamLogic, unpack
 
 E = TypeVar("E", bound=Partial | Translation | Caption)
 
-# Segments of a stream whose last revision is remembered; earlier ones count as ended.
+# Maximum number of segments of a stream whose last revision is kept; earlier ones count as ended.
 _MAX_SEGMENTS = 1024
 
 
 class UpdateHistory(msgspec.Struct, array_like=True):
-    #: The last revision of each of the latest segments; of one that has ended, the highest possible one.
+    #: The last revision of each of the latest segments; `MAX_COUNT` for a segment that has ended.
     last: dict[int, int] = {}
     #: The segments before this one are over.
     first: int = 0
 
     def is_new(self, segment: int, revision: int, *, is_final: bool) -> bool:
-        """Whether an update is newer than all of its segment before it; it counts as seen from now on."""
+        """Whether an update is newer than all earlier ones of its segment; records it."""
         if segment < self.first or revision <= self.last.get(segment, -1):
             return False
         self.last[segment] = MAX_COUNT if is_final else revision
@@ -41,7 +41,7 @@ def deduplicate(
 ) -> Stream[E]:
     """Drop updates that are not newer than the last one of their segment, or that come after its final.
 
-    A recogniser that is started again must send another stream, because it counts its segments from 0.
+    A restarted recogniser must use another stream name, because it counts its segments from 0 again.
 
     Args:
         up: Events about segments, of any number of streams.

@@ -2,9 +2,9 @@
 
 The next update most likely rewrites the last k tokens of an unfinished translation. They are withheld from
 the viewer and kept in the draft (Zeng et al., section 3.3; mask-k: Arivazhagan et al. 2020). A final shows
-everything. In the paper exactly k tokens are withheld; here, unless another rule is chosen, the visible part
-ends with a whole word, no word is taken back that was shown and still stands, and a stable translation,
-behind which the speaker pauses, shows all words.
+everything. In the paper exactly k tokens are withheld. The default rule here differs: the visible part ends
+with a whole word, shown words that are unchanged are not erased, and a stable translation, after which the
+speaker pauses, shows all words.
 """
 
 from collections.abc import Callable
@@ -35,8 +35,8 @@ def display(
 
     Args:
         up: Translations of any number of streams.
-        mask_k: Tokens to withhold from an unfinished translation; or gives them for one.
-        rule: What exactly is withheld.
+        mask_k: Number of tokens to withhold from an unfinished translation, or a function that returns it.
+        rule: See `MaskRule`.
 
     Example:
         >>> from bytewax import operators as op
@@ -94,7 +94,7 @@ def caption(translation: Translation, mask_k: int, before: str = "", rule: MaskR
     """The caption of one translation, its last ``mask_k`` tokens withheld unless it is final.
 
     Args:
-        before: What was shown of the segment's last update.
+        before: The shown text of the segment's last update.
     """
     text = translation.text
     if translation.is_final:

@@ -1,4 +1,4 @@
-"""The measure stage: what each caption erased, how much of the draft was accepted, how late it came."""
+"""The measure stage: the erasure of each caption, the acceptance of its draft, and its latency."""
 
 from collections.abc import Callable
 
@@ -25,8 +25,8 @@ def measure(
 
     Args:
         up: Captions of any number of streams.
-        meter: Makes the meter of one stream (or of a language of it), given its name, on its state.
-        is_over: Whether a stream is known to be over; asked once in a while.
+        meter: Makes the meter of a stream (or of one of its languages), given its name and its state.
+        is_over: Whether a stream is known to be over; called from time to time.
 
     Example:
         >>> from bytewax import operators as op
@@ -74,7 +74,7 @@ class _Stream(StreamLogic[Caption, ErasureRecord, ErasureState]):
 
     @override
     def on_notify(self) -> tuple[list[ErasureRecord], bool]:
-        # What was measured is in the records; only the sums are forgotten. With an open segment, its last
-        # caption is still on its way.
+        # The records contain the measurements; only the sums are freed. If a segment is open, its last
+        # caption is still to come.
         is_over = self._stream is not None and not self.state.open and self._is_over(self._stream)
         return [], self._silence.is_long() or is_over

@@ -25,17 +25,17 @@ from operators.voices.listening import Listener, MakeListener
 
 
 class Pause(NamedTuple):
-    """No more sound of a stream comes for now, so what was said is final."""
+    """The sound of a stream pauses, so all text so far is final."""
 
     stream: str
-    #: When that was known, on the stream's clock.
+    #: When the pause was known, on the stream's clock.
     arrival_s: float
     #: Whether the stream is over.
     is_last: bool
 
 
 class Speech(NamedTuple):
-    """Somebody speaks, and there is no text of it yet."""
+    """There is speech without a text yet."""
 
     stream: str
     #: End of the speech so far, on the stream's clock.
@@ -43,27 +43,27 @@ class Speech(NamedTuple):
 
 
 class Renamed(NamedTuple):
-    """A voice is called otherwise from now on."""
+    """A voice has another name from now on."""
 
     stream: str
     label: str
     name: str
 
 
-#: What comes out of the recogniser.
+#: The events that leave the recogniser.
 Heard = Partial | Speech | Pause | Renamed
 
 
 class Speakers(NamedTuple):
-    """How a run knows who speaks."""
+    """Detects who speaks in a run."""
 
     make: MakeListener
-    #: The names that are given to voices meanwhile.
+    #: The names that are given to voices during the run.
     namings: Namings
 
 
 class HeardState(msgspec.Struct, frozen=True, array_like=True):
-    """What a snapshot holds of a stream."""
+    """The state of a stream in a snapshot."""
 
     numbering: NumberingState
     voices: VoicesState | None
@@ -78,19 +78,19 @@ def recognize(
 ) -> Stream[Partial]:
     """Recognise the speech of each stream.
 
-    At a stream's last chunk, before a pause, or at the end of the input, its recogniser returns the rest and
-    every segment gets its final. After a last chunk, the stream is over and its state is freed. After a
-    pause, a fresh recogniser continues the numbering. Input that ends without a last chunk was stopped, and a
-    resumed run continues its numbering. A snapshot holds segment numbers and
-    texts, never the recogniser: a resumed run finishes the open segments with the text they had, and
-    continues from the next chunk with a fresh recogniser.
+    At a stream's last chunk, before a pause, or at the end of the input, its recogniser returns the remaining
+    text, and every segment gets its final. After a last chunk, the stream is over and its state is freed.
+    After a pause, a new recogniser continues the numbering. Input that ends without a last chunk was stopped,
+    and a resumed run continues its numbering. A snapshot holds segment numbers and texts, never the
+    recogniser: a resumed run ends the open segments with their last text, and continues from the next chunk
+    with a new recogniser.
 
     Args:
         up: Chunks of any number of streams; those of one stream in order.
         make_recognizer: Makes the recogniser of a stream, given its name, at the stream's first chunk.
-        now: The present on the clock of a stream, given its name, in seconds, for audio that comes as it is
-            spoken. Without it, a partial arrives when its audio ends plus the seconds that the recogniser
-            took: recognition as if live, without queueing.
+        now: The current time on the clock of a stream, given its name, in seconds, for live audio. Without
+            it, a partial arrives at the end of its audio plus the seconds that the recogniser took:
+            recognition as if live, without queueing.
 
     Example:
         >>> from bytewax import operators as op
@@ -121,13 +121,13 @@ def listen(
     processed: Callable[[AudioChunk], None] = lambda _chunk: None,
     speakers: Speakers | None = None,
 ) -> Stream[Heard]:
-    """Recognise speech as `recognize` does, and say where the sound pauses, which ends a sentence.
+    """Recognise speech as `recognize` does, and report pauses of the sound, which end a sentence.
 
-    Also say where there is speech without a text yet, which may belong to the sentence before.
+    Also reports speech without a text yet, which may belong to the sentence before.
 
     Args:
         processed: Called after each chunk.
-        speakers: Tells who speaks; None if that is not asked.
+        speakers: Detects who speaks; None for no speakers.
     """
     keyed: KeyedStream[AudioChunk] = op.key_on("key", up, lambda chunk: chunk.key)
 
@@ -193,8 +193,8 @@ class _Logic(StatefulBatchLogic[AudioChunk, Heard, bytes]):
         if chunk.is_last or chunk.pauses:
             heard += self._finish(began)
             heard.append(Pause(chunk.stream, self._arrival(numbering, 0.0), chunk.is_last))
-            # Later chunks under the name of a stream that is over belong to another stream. After a pause,
-            # they continue it, with a recogniser that counts its segments from 0.
+            # Later chunks with the name of a stream that is over belong to a new stream. After a pause, they
+            # continue the stream, with a recogniser that counts its segments from 0.
             self._numbering = None if chunk.is_last else PartialNumbering(numbering.state)
             if chunk.is_last:
                 self._listener = self._voices = None
@@ -216,7 +216,7 @@ class _Logic(StatefulBatchLogic[AudioChunk, Heard, bytes]):
         return numbering.number(hypotheses, arrival_s) + numbering.finish(arrival_s)
 
     def _listen(self, chunk: AudioChunk) -> list[Renamed]:
-        """Take the sound and the names that were given to voices."""
+        """Process the sound and the names that were given to voices."""
         if self._speakers is None:
             return []
         assert self._numbering is not None, "a logic is made for a chunk or from a snapshot"
@@ -230,7 +230,7 @@ class _Logic(StatefulBatchLogic[AudioChunk, Heard, bytes]):
         return [Renamed(chunk.stream, label, name) for label, name in named.items()]
 
     def _spoken(self, hypotheses: Sequence[Hypothesis]) -> Sequence[Hypothesis]:
-        """The hypotheses with who says them."""
+        """The hypotheses with their speakers."""
         if self._listener is None:
             return hypotheses
         return [msgspec.structs.replace(one, speaker=self._listener.speaker(one)) for one in hypotheses]

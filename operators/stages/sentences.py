@@ -1,4 +1,4 @@
-"""The sentences stage: from the partials of a recogniser's segments to those of sentences."""
+"""The sentences stage: turns partials of a recogniser's segments into partials of sentences."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -14,10 +14,10 @@ from operators.sentences.joining import Sentences, SentencesState
 from operators.stages.recognize import Heard, Pause, Renamed, Speech
 from operators.stages.snapshots import StreamLogic, unpack
 
-# Bytewax looks at the wall clock, which may be set: it is looked at again at least this often.
+# Bytewax uses the wall clock, which may be set, so the stage checks its own clock at least this often.
 _LOOK_S = 0.25
 
-#: Makes what joins the segments of a stream, given its state.
+#: Makes the `Sentences` of a stream, given its state.
 MakeSentences = Callable[[SentencesState], Sentences]
 
 
@@ -32,18 +32,18 @@ def join_sentences(
 ) -> Stream[Partial]:
     """Join the segments of each stream into sentences.
 
-    Partials that are marked as those of sentences pass unchanged, and all that leave are marked so. A pause
-    of the sound, the end of a stream and that of the input end the open sentence. The snapshot holds the open
-    sentence, so a resumed run goes on with it.
+    Partials with ``is_sentence`` pass unchanged, and all resulting partials have it. A pause of the sound,
+    the end of a stream and the end of the input end the open sentence. The snapshot holds the open sentence,
+    so a resumed run continues it.
 
     Args:
         up: Partials of any number of streams and the pauses of their sound; those of one stream in order.
-        make: Makes what joins the segments of a stream; None if a segment is taken for a sentence.
-        now: The present on the clock of a stream, given its name, in seconds, for speech that comes as it is
-            spoken: a sentence then ends as soon as the pause after it is long enough. Without it, that is
-            noticed when the next partial comes.
+        make: Makes the `Sentences` of a stream; None if each segment counts as a sentence.
+        now: The current time on the clock of a stream, given its name, in seconds, for live speech: a
+            sentence then ends as soon as the pause after it is long enough. Without it, a sentence ends when
+            the next partial comes.
         ended: Called with the name of a stream that is over, and the number of its sentences.
-        goes_on_later: Whether the input ends only because a run was stopped that will be resumed: then
+        goes_on_later: Whether the input ends only because the run was stopped and will be resumed: then
             sentences stay open.
     """
 
@@ -64,7 +64,7 @@ class _Stream(StreamLogic[Heard, Partial, SentencesState]):
         goes_on_later: Callable[[], bool],
         state: SentencesState | None,
     ) -> None:
-        # The stream of a new one is known with its first event.
+        # The name of a new stream is known with its first event.
         super().__init__(state or SentencesState(""))
         self._make = make
         self._now = now
@@ -76,7 +76,7 @@ class _Stream(StreamLogic[Heard, Partial, SentencesState]):
     @override
     def take(self, event: Heard) -> list[Partial]:
         if self._is_over:
-            # A stream that comes again under the name of one that is over is another one.
+            # A stream with the name of one that is over is a new one.
             self.state, self._is_over = SentencesState(event.stream), False
             self._sentences = self._make(self.state) if self._make else None
         if isinstance(event, Pause):
@@ -117,13 +117,13 @@ class _Stream(StreamLogic[Heard, Partial, SentencesState]):
         return datetime.now(UTC) + timedelta(seconds=min(max(left_s, 0.0), _LOOK_S))
 
     def _left_s(self) -> float | None:
-        """Seconds until the last sentence ends unless speech goes on; None if none waits for that."""
+        """Seconds until the last sentence ends without further speech; None if no sentence waits."""
         due_s = self._sentences.due_s if self._sentences else None
         return None if due_s is None or self._now is None else due_s - self._now(self.state.stream)
 
     @override
     def on_eof(self) -> tuple[list[Partial], bool]:
-        # Only a pause that is the last ends a stream: a later run may continue it.
+        # Only a `Pause` with ``is_last`` ends a stream, because a later run may continue it.
         if self._sentences is None or self._goes_on_later():
             return [], self.RETAIN
         return self._sentences.end(), self.RETAIN

@@ -15,7 +15,7 @@ from operators.events import Caption
 def show(
     step_id: str, up: Stream[Caption], draw: Callable[[Sequence[Caption]], None], clock: Clock
 ) -> Stream[Caption]:
-    """Pass captions to a screen, and record when each of them was shown.
+    """Pass captions to a screen, and record when each one was shown.
 
     This is a stage and not a sink, because the logged latency includes it.
 

@@ -1,4 +1,4 @@
-"""The state of a stage's streams: its compact form in a snapshot, and when it is forgotten."""
+"""The state of a stage's streams: its compact form in a snapshot, and when it is freed."""
 
 import zlib
 from abc import abstractmethod
@@ -16,7 +16,7 @@ Y = TypeVar("Y")
 
 
 def pack(state: msgspec.Struct) -> bytes:
-    """A state as bytes; repeated parts, such as a text and its beginning, take space only once."""
+    """A state as compressed bytes; repeated parts, such as a text and its beginning, take little space."""
     return zlib.compress(msgspec.msgpack.encode(state))
 
 
@@ -25,15 +25,15 @@ def unpack(packed: bytes, kind: type[S]) -> S:
     return msgspec.msgpack.decode(zlib.decompress(packed), type=kind)
 
 
-#: Seconds of silence after which a stream is forgotten.
+#: Seconds of silence after which the state of a stream is freed.
 FORGOTTEN_AFTER_S = 86_400.0
-# Time between two looks at the silence of a stream. Bytewax looks at the wall clock, which may be set: then a
-# look comes early or late, but a stream is forgotten by the monotonic clock.
+# Interval of checks for silence. Bytewax schedules them by the wall clock, which may be set. Then a check
+# comes early or late, but the silence is measured by the monotonic clock.
 _LOOK = timedelta(seconds=60)
 
 
 class Silence:
-    """The silence of one stream. A stage is to call `is_long` at each `look_at`."""
+    """The silence of one stream. A stage must call `is_long` at each `look_at`."""
 
     def __init__(self) -> None:
         """Count from now on; a resumed run starts at 0."""
@@ -44,13 +44,13 @@ class Silence:
         self.look_at = datetime.now(UTC) + _LOOK
 
     def is_long(self) -> bool:
-        """Whether the stream is to be forgotten; if not, there will be another look."""
+        """Whether the stream's state is to be freed; if not, the next check is scheduled."""
         self.look_at = datetime.now(UTC) + _LOOK
         return monotonic() - self._heard_s >= FORGOTTEN_AFTER_S
 
 
 class StreamLogic(StatefulBatchLogic[X, Y, bytes], Generic[X, Y, S]):
-    """What a stage does with one stream; its state is kept until it is done, or silent for a day."""
+    """The logic of a stage for one stream; its state is kept until it is done, or silent for a day."""
 
     def __init__(self, state: S) -> None:
         self.state = state
@@ -58,10 +58,10 @@ class StreamLogic(StatefulBatchLogic[X, Y, bytes], Generic[X, Y, S]):
 
     @abstractmethod
     def take(self, event: X) -> list[Y]:
-        """What leaves the stage because of an event."""
+        """The stage's output for an event."""
 
     def is_done(self) -> bool:
-        """Whether the state can be forgotten after a batch."""
+        """Whether the state can be freed after a batch."""
         return False
 
     @override

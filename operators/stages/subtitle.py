@@ -13,9 +13,9 @@ from operators.languages import Direction
 from operators.subtitles.timing import Cue
 from operators.subtitles.writer import Shown, SubtitleWriter, WriterState
 
-# Bytewax looks at the wall clock, which may be set: it is looked at again at least this often.
+# Bytewax uses the wall clock, which may be set, so the stage checks its own clock at least this often.
 _LOOK_S = 0.25
-# Seconds that a caption may take to get here once it is ready, so that one ready in time is not too late.
+# Maximum seconds from the time a caption is ready to its arrival here; cues wait that much longer for it.
 _MAX_UNDERWAY_S = 1.0
 
 
@@ -33,8 +33,8 @@ def subtitle(
         up: Captions of any number of streams, and partials of sentences, which only time the speech.
         shown: Which text to show.
         direction: From the language of the speech to that of the captions.
-        now: The present on the streams' clock, for live captions: then cues do not wait for the end of a
-            silence.
+        now: Returns the current time on the streams' clock, for live captions: then cues do not wait for the
+            end of a silence.
 
     Example:
         >>> from bytewax import operators as op

@@ -1,4 +1,4 @@
-"""The translate stage: submits the updates of each stream to a service, and gives its translations."""
+"""The translate stage: submits the updates of each stream to a service, and emits its translations."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -22,19 +22,19 @@ from operators.text import cleaned
 
 _log = logging.getLogger(__name__)
 
-# Maximum number of pending updates of a stream that keeps up with live speech, and of another one. Then the
-# worker waits, and so does the source: a recording must not be read to its end long before its captions, and
+# Maximum number of pending updates of a stream that keeps up with live speech, and of another one. At the
+# limit the worker waits, and so does the source: a recording must not be read long before its captions, and
 # live speech must not fill the memory.
 _MAX_PENDING, _MAX_AHEAD = 1000, 16
 
-#: Called with the outcome of each update: what was wrong, and details for a person.
+#: Called with the outcome of each update: the failure, if any, and details for a person.
 Note = Callable[[ErrorKind | None, str], None]
 
 
 class StageState(msgspec.Struct, array_like=True):
-    #: The open segments after what has come back, the most recent last.
+    #: The open segments after the received responses, the most recent last.
     open: dict[int, SegmentState] = {}
-    #: What was submitted and has not come back, in its order.
+    #: Submitted updates without a response, in order.
     pending: list[Partial] = []
 
 
@@ -50,19 +50,19 @@ def translate(
 ) -> Stream[Translation]:
     """Translate partials; those of one stream are translated in order and on one worker.
 
-    To keep up with live speech, finals are translated first, as soon as they come. Of a segment's partials
-    that came while the model was busy, only the newest is translated; the others are only counted. So an
+    To keep up with live speech, finals are translated first, as soon as they come. If several partials of a
+    segment came while the model was busy, only the newest is translated; the others are only counted. So an
     update that the model starts on is at most one model step old, unless segments end faster than the model
     makes a step. The state of a segment is freed with its final, or if its stream is silent for a day.
 
-    Delivery: exactly once with recovery. The snapshot holds what was submitted and has not come back, which
-    is translated again after a resume, also by another service.
+    Delivery: exactly once with recovery. The snapshot holds submitted updates without a response. They are
+    translated again after a resume, possibly by another service.
 
     Args:
         up: Partials of any number of streams.
-        service: Gives the process's translation service; called on the worker, not when the flow is built.
-        keep_up: Translate only the newest waiting partial of a segment, instead of each.
-        note: Called with the outcome of each update: what was wrong, and details for a person.
+        service: Returns the process's translation service; called on the worker, not when the flow is built.
+        keep_up: Translate only the newest waiting partial of a segment, instead of all.
+        note: Called with the outcome of each update: the failure, if any, and details for a person.
 
     Example:
         >>> from bytewax import operators as op
@@ -89,7 +89,7 @@ def translate(
         state = StageState() if resume is None else unpack(resume, StageState)
         return _Stream(service(), clock, state, note, keep_up=keep_up)
 
-    # Keyed by stream, not by segment: several workers would pass on a stream's captions in any order.
+    # Keyed by stream, not by segment, because several workers would emit a stream's captions in any order.
     keyed: KeyedStream[Partial] = op.key_on("key", up, lambda partial: partial.channel)
     translated = op.stateful_batch("segment", keyed, build)
     return op.key_rm("unkey", translated)
@@ -103,7 +103,7 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
         self._clock = clock
         self._note = note
         self._open = state.open
-        # What an interrupted run had not translated; submitted in the first turn.
+        # Updates that an interrupted run had not translated; submitted first.
         self._restored = state.pending
         self._pending: list[Partial] = []
         # Another thread may fill it.
@@ -171,10 +171,11 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
         self._pending[: place + 1] = others
         self._report(response)
         remember(self._open, response)
-        # The languages of a stream share the model. But what is passed on waits for nothing, and of a meeting
-        # in several languages each channel has its own share of them.
+        # The languages of a stream share the model, so they share a queue of the clock. There are exceptions:
+        # text that passes untranslated does not wait, and with several spoken languages each channel has its
+        # own share of the passes.
         is_apart = partial.spoken or not output.effort.passes
-        # Under a name of its own: what shows the channel is another server.
+        # With a separate name, because the stage that shows the channel is another server.
         server = channel_of(partial.stream, f"{partial.language or ''} made") if is_apart else partial.stream
         ready_s = self._clock.done(server, partial.arrival_s, total_s)
         return Translation(
@@ -192,12 +193,12 @@ class _Stream(StatefulBatchLogic[Partial, Translation, bytes]):
         )
 
     def _report(self, response: Response) -> None:
-        """Note how the update went, and log when a segment becomes longer than the context."""
+        """Report the outcome of the update, and log when a segment becomes longer than the context."""
         partial, output = response.partial, response.output
         name = f"segment {cleaned(partial.key)}"
         before = self._open.get(partial.segment, SegmentState())
         if len(before.windows) <= 1 < len(response.state.windows):
             where = {"event": "segment_split", "stream": partial.stream, "segment": partial.segment}
             _log.warning("%s is longer than the context and is translated in parts", name, extra=where)
-        if output.trouble or output.effort.passes:  # text that is passed on says nothing about the model
+        if output.trouble or output.effort.passes:  # untranslated text is no sign that the model works
             self._note(output.trouble, f"{name}: {output.why}" if output.why else name)

@@ -3,8 +3,8 @@
 The rules are those of broadcasters: at most two lines, no divided words, breaks at the end of a sentence
 rather than of a clause, and of a clause rather than between two words, and lines of about the same length.
 
-Players take the direction of a line from its first letter, or assume left to right. Either puts the full stop
-of an Arabic line, or a Latin name at its beginning, on the wrong side.
+Players take the direction of a line from its first letter, or assume left to right. Both can put the full
+stop of an Arabic line, or a Latin name at its beginning, on the wrong side.
 """
 
 import unicodedata
@@ -36,9 +36,9 @@ _SENTENCE = regex.compile(rf"[{SENTENCE_MARKS}][\p{{Pe}}\p{{Pf}}\"']*$")
 _CLAUSE = regex.compile(r"[,;:،؛、，；：–—][\p{Pe}\p{Pf}\"']*$")
 # Most likely a title, an initial or an abbreviation.
 _ABBREVIATED = regex.compile(r"\p{Lu}\p{L}{0,2}\.|(?:\p{L}{1,3}\.){2,}")
-# Japanese endings and particles, written in hiragana, belong to what is before them.
+# Japanese endings and particles, written in hiragana, belong to the word before them.
 _JAPANESE_WORD_END = regex.compile(r"\p{Hiragana}\P{Hiragana}")
-# Katakana does not mark the border between words, but mostly there is only one word.
+# Katakana does not mark borders between words, but a row of it is mostly a single word.
 _IDEOGRAPH = regex.compile(r"[\p{Han}\p{Hiragana}]")
 
 # The cost of a break: how many columns away from the ideal place a better break may be.
@@ -57,7 +57,7 @@ class Span(NamedTuple):
 
 class Text(NamedTuple):
     text: str
-    #: Columns of its lines, and those that a viewer reads in a second.
+    #: Columns per line, and columns that a viewer reads per second.
     columns: int
     speed: int = 17
 
@@ -70,7 +70,7 @@ class BreakableText:
         self.marks = _marks(text)
         self.columns = columns
         self._lines = lines
-        # White space that takes space but shows nothing must not become a line.
+        # Pieces of white space must not become a line.
         self._pieces = [piece for piece in pieces(text, columns) if piece.text.strip()]
         sizes = (piece.columns + piece.is_spaced for piece in self._pieces)
         #: Columns up to each piece, in an endless line.
@@ -98,7 +98,7 @@ class BreakableText:
         return max(begin + 1, bisect_right(self._at, most, begin) - 1)
 
     def cut(self, span: Span, part: float) -> int:
-        """The best place to cut near a share of the whole; leaves something on both sides if possible."""
+        """The best place to cut near a share of the whole; both sides are nonempty if possible."""
         ideal = self._at[span.begin] + part * self.width(span)
         first, last = span.begin + 1, span.end - 1
         if first > last:
@@ -146,13 +146,13 @@ def _cost(before: Piece, after: Piece) -> float:
     return _BETWEEN_CHARACTERS if _IDEOGRAPH.search(both) else _INSIDE_WORD
 
 
-#: Lines of a cue.
+#: Maximum lines of a cue.
 MAX_LINES = 2
 
 
 class CueText(NamedTuple):
     lines: tuple[str, ...]
-    #: Columns that a viewer reads, and how many in a second: of two texts, those that take longer.
+    #: Columns to read, and columns read per second; for two texts, those of the one that takes longer.
     columns: int
     speed: int = 17
 
@@ -160,12 +160,12 @@ class CueText(NamedTuple):
 def split(texts: Sequence[Text], blocks: int) -> list[CueText]:
     """Split a text, or several versions of it, into blocks of at most `MAX_LINES` lines in all.
 
-    Several texts are split at about the same places, so that the texts of a block belong together; each gets
+    Several texts are split at about the same places, because the texts of a block belong together. Each gets
     its share of the lines.
 
     Args:
         texts: Cleaned texts in display order; empty ones are left out.
-        blocks: Number of blocks to aim at, if each gets enough text for half a line; there may be more.
+        blocks: Target number of blocks, if each gets enough text for half a line; there may be more.
     """
     given = [text for text in texts if text.text.strip()]
     broken = [BreakableText(text, MAX_LINES // len(given)) for text in given]
@@ -185,7 +185,7 @@ def split(texts: Sequence[Text], blocks: int) -> list[CueText]:
 
 
 def _joined(broken: list[BreakableText], made: list[list[Span]], blocks: int) -> list[list[Span]]:
-    """Join neighbours that fit into one block, which cutting in halves may leave over."""
+    """Join neighbours that fit into one block; cutting in halves may make too many blocks."""
     joined: list[list[Span]] = []
     for index, spans in enumerate(made):
         if joined and len(joined) + len(made) - index > blocks:

@@ -23,14 +23,14 @@ class Cue(NamedTuple):
     start_ms: int
     end_ms: int
     lines: tuple[str, ...]
-    #: The name of the one who speaks; empty if that is not known.
+    #: The name of the speaker; empty if unknown.
     speaker: str = ""
-    #: Whether another one spoke in the cue before.
+    #: Whether the cue before has another speaker.
     is_turn: bool = False
 
 
 class SpeechProgress(NamedTuple):
-    """How much of a text had been said at a time, in any unit that is the same for the whole text."""
+    """How much of a text was spoken by a time, in any unit that is the same for the whole text."""
 
     amount: int
     at_ms: int
@@ -39,7 +39,7 @@ class SpeechProgress(NamedTuple):
 class Speech(NamedTuple):
     start_ms: int
     end_ms: int
-    #: How much of it had been said when: both rise, and the last amount is the whole. At most one if unknown.
+    #: The progress: both fields rise, and the last amount is the whole. At most one entry if unknown.
     heard: tuple[SpeechProgress, ...] = ()
 
     @classmethod
@@ -49,7 +49,7 @@ class Speech(NamedTuple):
         return cls(start_ms, max(start_ms, _ms(end_s)))
 
     def lasted(self, blocks: Sequence[CueText]) -> list[int]:
-        """How long each block was spoken, of which only the ratios count."""
+        """The duration of the speech of each block; only the ratios count."""
         columns = [max(1, block.columns) for block in blocks]
         if len(self.heard) < 2:
             return columns
@@ -58,7 +58,7 @@ class Speech(NamedTuple):
         return [max(1, end - begin) for begin, end in pairwise(bounds)]
 
     def _reached_ms(self, share: float) -> int:
-        """When a share of the text had been said, between two times in proportion."""
+        """When a share of the text had been spoken, interpolated between two known times."""
         amount = share * self.heard[-1].amount
         at = bisect_left(self.heard, amount, key=lambda one: one.amount)
         before = self.heard[at - 1] if at else SpeechProgress(0, self.start_ms)
@@ -79,8 +79,8 @@ def needed_ms(block: CueText) -> int:
 def place(blocks: Sequence[CueText], speech: Speech, free_ms: int, next_ms: int | None) -> list[Cue]:
     """Cues for the blocks of one piece of speech, one after the other.
 
-    They begin with the speech. While it lasts each stays as long as it was spoken, and longer if reading
-    takes longer, until the next speech. The minimum time is always kept, even if the next speech has to wait.
+    The first begins with the speech. Each stays as long as its text was spoken, or longer if reading takes
+    longer, until the next speech. The minimum time is always kept, even if the next speech has to wait.
 
     Args:
         free_ms: When the screen becomes free; cues begin no earlier.
@@ -93,7 +93,7 @@ def place(blocks: Sequence[CueText], speech: Speech, free_ms: int, next_ms: int 
     if next_ms is not None:
         limit_ms = next_ms - GAP_MS - start_ms
         if next_ms < speech.end_ms:
-            # Two people speak at once: each one's text gets its reading time before the other's begins.
+            # Two people speak at once: the first text gets its reading time before the other begins.
             limit_ms = max(limit_ms, min(speech.end_ms - start_ms, needed + gaps_ms))
         room_ms = min(room_ms, limit_ms)
     cues = []

@@ -1,4 +1,4 @@
-"""From captions to cues: finals become subtitles as soon as their duration is known."""
+"""Turns captions into cues: a final becomes subtitles as soon as its duration is known."""
 
 from collections.abc import Iterable
 from typing import Literal
@@ -15,13 +15,13 @@ from operators.text import cleaned
 
 Shown = Literal["source", "target", "both"]
 
-# Milliseconds of silence after a cue, on the stream's clock, after which nothing can shorten it.
+# Milliseconds of silence after a cue, on the stream's clock, after which its duration is certain.
 _SILENCE_MS = 5_000
-# Characters a second of the fastest speech: what seems faster was said before and recognised later.
+# Characters per second of the fastest speech; text that seems faster was spoken before and recognised later.
 _FASTEST = 30
-# Times remembered of a sentence, and unfinished sentences of which they are.
+# Maximum number of times kept per sentence, and of unfinished sentences with such times.
 _TIMES, _OPEN = 100, 16
-# Columns that a dash before the text takes.
+# Columns of a dash before the text.
 _DASH = 2
 
 
@@ -30,11 +30,11 @@ class Final(msgspec.Struct, frozen=True):
     target: str
     start_s: float
     end_s: float
-    #: How much of it was heard when.
+    #: The progress of the speech.
     heard: tuple[SpeechProgress, ...] = ()
-    #: The name of the one who speaks; empty if that is not known.
+    #: The name of the speaker; empty if unknown.
     speaker: str = ""
-    #: Whether another one spoke before.
+    #: Whether the speaker has changed.
     is_turn: bool = False
 
     @property
@@ -47,25 +47,26 @@ class WriterState(msgspec.Struct, frozen=True):
     free_ms: int = 0
     #: The final that waits for the next caption.
     held: Final | None = None
-    #: How much of each unfinished segment was heard when, by its stream and number.
+    #: The progress of each unfinished segment, by its stream and number.
     heard: dict[str, tuple[SpeechProgress, ...]] = {}
-    #: Who spoke last, as of `Turns`.
+    #: The last speaker, as in `Turns`.
     speaker: str = ""
 
 
 class SubtitleWriter:
     """Turns finals into complete cues, in the order of time; a cue never changes.
 
-    Cues lie on their speech: how long one may stay is known only when the next speech begins. So each final
-    is held until the first caption after it, finished or not, or until the end. After five seconds in which
-    nothing was heard, `due_s` has passed, and it may be released at once. This affects only when a cue is
-    written and not its content, unless speech is recognised more than five seconds after it began.
+    Cues are shown during their speech, so the maximum duration of one is known only when the next speech
+    begins. So each final is held until the first caption after it, finished or not, or until the end. After
+    five seconds of silence `due_s` has passed, and the final may be released at once. This affects the time
+    when a cue is written, but not its content, unless speech is recognised more than five seconds after it
+    began.
 
     Args:
         shown: The text to show: source, translation (target) or both.
-        direction: From the language of the source to that of the translation. Their scripts decide how long
-            lines are, and how fast they are read.
-        state: That of an earlier writer.
+        direction: From the language of the source to that of the translation. Their scripts decide the length
+            of lines and the reading speed.
+        state: The state of an earlier writer.
     """
 
     def __init__(self, shown: Shown, direction: Direction, state: WriterState | None = None) -> None:
@@ -82,7 +83,7 @@ class SubtitleWriter:
         return WriterState(self._free_ms, self._held, dict(self._heard), self._turns.last)
 
     def take(self, captions: Iterable[Caption | Partial]) -> list[Cue]:
-        """The cues that further captions of any stream settle; partials only time the speech."""
+        """The cues that are complete after further captions of any stream; partials only time the speech."""
         return [cue for caption in captions for cue in self._take(caption)]
 
     def release(self) -> list[Cue]:
@@ -91,7 +92,7 @@ class SubtitleWriter:
 
     @property
     def due_s(self) -> float | None:
-        """When silence settles the held final, in seconds on the stream's clock; None if none is held."""
+        """When silence completes the held final, in seconds on the stream's clock; None if none is held."""
         if self._held is None:
             return None
         speech = self._held.speech
@@ -121,9 +122,9 @@ class SubtitleWriter:
         return settled
 
     def _hear(self, caption: Caption | Partial, source: str) -> tuple[SpeechProgress, ...]:
-        """How much of a segment was spoken when; revised text may get a new time."""
+        """Record the progress of a segment's speech; revised text may get a new time."""
         speech, amount = Speech.at(caption.start_s, caption.end_s), len(source)
-        # Not `caption.key`: of several languages, only captions have one, and partials are of the speech.
+        # Not `caption.key`, because captions of several languages include the language and partials do not.
         key = f"{caption.stream}/{caption.segment}"
         known = [
             one

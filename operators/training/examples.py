@@ -1,6 +1,6 @@
 """Examples for prefix training (Arivazhagan et al. 2020, "Re-translation versus streaming", section 4.2).
 
-A pair of texts gives itself, or a prefix of the source and the same share of the target.
+An example is a pair of texts, or a prefix of the source and the same share of the target.
 """
 
 from random import Random
@@ -19,7 +19,7 @@ class Example(NamedTuple):
 
 class Tokens(NamedTuple):
     prompt: tuple[int, ...]
-    #: Ends with the end of the line.
+    #: Ends with a line break.
     answer: tuple[int, ...]
 
 
@@ -38,7 +38,7 @@ def example(pair: Pair, rng: Random, *, prefixes: float, joint: str) -> Example:
 
 
 def asked(prompt: Prompt, shown: Example) -> Tokens:
-    """The tokens of an example; an empty target teaches to answer nothing yet."""
+    """The tokens of an example; an empty target teaches the model to give an empty answer."""
     answer = prompt.vocabulary.tokenize(prompt.lead + shown.target) if shown.target else []
     source = prompt.source(shown.source)
     return Tokens(prompt.build(source, is_final=shown.is_final), (*answer, *prompt.vocabulary.tokenize("\n")))

@@ -1,8 +1,8 @@
 """Trains proposal heads on a frozen model (Stern et al. 2018, section 6: frozen base).
 
-Head i learns which token comes i places after the one that the model chose from a state. Since the model does
-not change, the heads learn separately from states that were computed once, with logits only for the tokens
-among which they choose.
+Head i learns which token comes i places after the one that the model chose from a state. The model does not
+change, so its states are computed once, before the heads are trained. Logits are computed only for the tokens
+among which the heads choose.
 """
 
 import math
@@ -20,7 +20,7 @@ from operators.research.heads import Head, Matrix, OutputRows
 IGNORED = -100
 #: Places per step, and the highest learning rate.
 _BATCH, _RATE = 512, 1e-3
-#: Logits that are computed at a time.
+#: Maximum number of logits computed at a time.
 _AT_ONCE = 2**20
 #: Share of the steps during which the learning rate rises.
 _WARMUP = 0.05
@@ -30,8 +30,8 @@ _MAX_GRADIENT = 1.0
 def fast_type() -> torch.dtype:
     """The number type in which this machine multiplies fastest.
 
-    bfloat16 without instructions for it is slower than float32 by orders of magnitude, with AVX-512's alone
-    five times as fast on some processors and slower on others.
+    Without special instructions bfloat16 is slower than float32 by orders of magnitude. With AVX-512's alone
+    it is five times as fast on some processors and slower on others.
     """
     if torch.cuda.is_available():
         return torch.bfloat16
@@ -51,7 +51,7 @@ def fast_type() -> torch.dtype:
 class Places(NamedTuple):
     #: The states from which the model chose its tokens, (places, width).
     states: torch.Tensor
-    #: The following tokens, (places, heads), as indices into the tokens that heads can predict, or `IGNORED`.
+    #: The following tokens, (places, heads), as indices into the predictable tokens, or `IGNORED`.
     following: torch.Tensor
 
 
@@ -68,12 +68,12 @@ def places(
 
 
 class _Loss(torch.autograd.Function):  # type: ignore[misc]  # torch is not there where types are checked
-    """The mean loss of `loss_of`. Its gradient is computed with the logits, of which none are kept."""
+    """The mean loss of `loss_of`. Its gradient is computed with the logits, which are not kept."""
 
     @staticmethod
     def forward(ctx: Any, states: torch.Tensor, layer: "FixedLayer", following: torch.Tensor) -> torch.Tensor:
         total, gradients = torch.zeros(()), []
-        # As many places at a time as the processor's caches hold logits of.
+        # The logits of the places processed at a time fit into the processor's caches.
         for part, labels in zip(
             *(one.split(max(1, _AT_ONCE // len(layer.matrix))) for one in (states, following)), strict=True
         ):
@@ -93,7 +93,7 @@ class _Loss(torch.autograd.Function):  # type: ignore[misc]  # torch is not ther
 
 
 class FixedLayer(NamedTuple):
-    """Rows of an output layer that is not trained, in the type in which they are multiplied."""
+    """Rows of an output layer that is not trained, in the number type of the multiplication."""
 
     #: (tokens, width), and a number for each token.
     matrix: torch.Tensor
@@ -126,16 +126,16 @@ class HeadsFit:
         seed: int,
         dtype: torch.dtype = torch.bfloat16,
     ) -> None:
-        """``rows`` are those of the tokens among which the heads choose.
+        """``rows`` belong to the tokens among which the heads choose.
 
-        A head has ``hidden`` units and starts as the model itself: its addition is 0 at first. Passes
+        A head has ``hidden`` units and starts as the model itself: its residual is 0 at first. Passes
         multiply in ``dtype``.
         """
         self._learned = learned
         self._layer = fixed(rows, dtype)
         heads, width = learned.following.shape[1], rows.matrix.shape[1]
         self._draws = torch.Generator().manual_seed(seed)
-        # Scaled by the size of the states, so that the first matrix outputs about 1.
+        # Scaled by the size of the states, which makes the outputs of the first matrix about 1.
         size = float(learned.states.square().mean().sqrt()) * math.sqrt(width)
         self._inner = torch.randn(heads, hidden, width, generator=self._draws) / size
         self._outer = torch.zeros(heads, width, hidden)
@@ -172,10 +172,10 @@ class HeadsFit:
 
 
 def head_weights(heads: Sequence[Head]) -> list[torch.Tensor]:
-    """Both matrices of each head behind one another, to be trained."""
+    """Both matrices of each head in one list, as trainable tensors."""
     return [torch.from_numpy(matrix.copy()).requires_grad_() for head in heads for matrix in head]
 
 
 def added(states: torch.Tensor, inner: torch.Tensor, outer: torch.Tensor) -> torch.Tensor:
-    """What a head makes of states, (states, width)."""
+    """The output of a head for some states, (states, width)."""
     return states + silu(states @ inner.T) @ outer.T

@@ -17,14 +17,14 @@ from operators.training.examples import Pair, Tokens, asked, example
 
 #: The label of tokens that are not learned.
 IGNORED = -100
-#: alpha / rank: with the same for all ranks, one learning rate suits them all.
+#: alpha / rank: constant, because then one learning rate suits all ranks.
 _SCALE = 2
-#: Tokens of an example; longer ones are cut.
+#: Maximum number of tokens of an example; longer ones are cut.
 _MOST_TOKENS = 512
 
 
 class Examples(Dataset[Tokens]):  # type: ignore[misc]  # PyTorch is not installed by default
-    """All pairs, ``epochs`` times, each time with other prefixes."""
+    """All pairs, ``epochs`` times, with different prefixes each time."""
 
     def __init__(
         self, pairs: Sequence[Pair], prompt: Prompt, *, prefixes: float, joint: str, seed: int, epochs: int
@@ -41,7 +41,7 @@ class Examples(Dataset[Tokens]):  # type: ignore[misc]  # PyTorch is not install
 
 
 def batch_of(shown: Sequence[Tokens]) -> dict[str, torch.Tensor]:
-    """Tokens, filled up on the right, and the next token of each that precedes one of an answer."""
+    """Tokens, padded on the right, and labels: the next token where that is one of an answer."""
     width = min(_MOST_TOKENS, max(len(one.prompt) + len(one.answer) for one in shown))
     tokens = torch.zeros(len(shown), width, dtype=torch.long)
     labels = torch.full((len(shown), width), IGNORED)
@@ -57,7 +57,7 @@ def batch_of(shown: Sequence[Tokens]) -> dict[str, torch.Tensor]:
 def loss_of(model: Any, batch: dict[str, torch.Tensor]) -> torch.Tensor:
     """Mean cross entropy of the answers' tokens, in nats.
 
-    The output matrix is multiplied for these tokens alone. No mask is needed: what fills a row comes last.
+    Only these tokens are multiplied with the output matrix. No mask is needed, because the padding is last.
     """
     hidden = model.model(input_ids=batch["input_ids"], use_cache=False).last_hidden_state
     learned = batch["labels"] != IGNORED
@@ -83,17 +83,17 @@ def train(
 
     Args:
         model: From `load`.
-        state: The run's folder, from which it goes on if it was stopped.
-        rank: The adapter's.
-        rate: The highest learning rate; it rises for a while, and falls to 0 with a cosine.
+        state: The run's folder, from which a stopped run continues.
+        rank: The rank of the adapter.
+        rate: The highest learning rate; it rises during a warm-up, and falls to 0 with a cosine.
         batch: Examples per step.
-        seed: Of the adapter's first weights and the order of the examples.
+        seed: The seed of the adapter's first weights and of the order of the examples.
     """
     dtype = model.dtype
     torch.manual_seed(seed)
-    # transformers refuses to train what says that it was quantised, also if it no longer is.
+    # transformers refuses to train a model that is marked as quantised, even if it no longer is.
     model.is_quantized, model.hf_quantizer = False, None
-    # peft would look on the hub for the configuration of a model with a name.
+    # peft would fetch the configuration of a model with a name from the hub.
     model.name_or_path = ""
     learning = get_peft_model(
         model,

@@ -1,7 +1,7 @@
 """Tunes the decoder of a Firefox model with its proposal heads (Stern et al. 2018, sections 6 and 7.1).
 
-The decoder is `operators.seq2seq.ssru`'s in PyTorch. Its encoder is not trained, and neither are the
-embeddings, which the encoder shares. Activations are rounded to 8 bits as in use; gradients pass the rounding
+The decoder is that of `operators.seq2seq.ssru` in PyTorch. The encoder is not trained, and neither are the
+embeddings, which it shares. Activations are rounded to 8 bits as in inference; gradients pass the rounding
 unchanged (Bengio et al. 2013).
 """
 
@@ -18,7 +18,7 @@ from operators.research.heads import Head, Matrix
 from operators.seq2seq.intgemm import EPSILON, Size, Weights
 from operators.training.heads import IGNORED, FixedLayer, added, fast_type, head_weights, loss_of
 
-#: Target tokens of a step, and the highest learning rates of the decoder and of the heads. On 2,000 sentences
+#: Target tokens per step, and the highest learning rates of the decoder and of the heads. On 2,000 sentences
 #: a decoder at 2e-4 got longer blocks with three heads, and lost half of its BLEU with seven.
 _BATCH, _RATE, _HEADS_RATE = 512, 3e-5, 5e-4
 _WARMUP = 0.05
@@ -26,14 +26,14 @@ _MAX_GRADIENT = 1.0
 
 
 class Sentence(NamedTuple):
-    #: What the encoder says of the source, (source tokens, width).
+    #: The encoder's states of the source, (source tokens, width).
     states: Matrix
-    #: The answer with the token that ends it.
+    #: The answer, including its stop token.
     answer: Sequence[int]
 
 
 class SsruDecoder(torch.nn.Module):  # type: ignore[misc]  # torch is not there where types are checked
-    """The decoder of the model in a file, with all that it is computed from."""
+    """The decoder of the model in a file, with its weights."""
 
     def __init__(self, weights: Weights, size: Size, places: Matrix) -> None:
         """``places`` are the sinusoids of positions, (positions, width)."""
@@ -108,9 +108,9 @@ class SsruDecoder(torch.nn.Module):  # type: ignore[misc]  # torch is not there 
 class TunedFit:
     """A decoder and its heads in training on the same answers.
 
-    Each step learns the mean of the losses of the k tokens after a place: the next one, which is the
-    decoder's own, and those of the heads. The authors, whose memory it exceeded, drew one of the k losses for
-    each step (section 6); `loss_of` needs no memory for it, and heads learn more from a pass of the decoder.
+    Each step minimises the mean of the losses of the k tokens after a place: the next one, which is the
+    decoder's own, and those of the heads. In the paper this exceeded the memory, so each step drew one of the
+    k losses (section 6). `loss_of` needs little memory, and heads learn more from a pass of the decoder.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class TunedFit:
         epochs: int,
         seed: int,
     ) -> None:
-        """Heads, which begin as they are, predict ``tokens``; the decoder itself predicts all."""
+        """``heads`` are trained further and predict ``tokens``; the decoder itself predicts all tokens."""
         self._decoder, self._sentences = decoder, sentences
         self._draws = Random(seed)
         self._weights = head_weights(heads)
@@ -173,7 +173,7 @@ class TunedFit:
         states = self._decoder(source, is_source, answers)
         losses = [loss_of(states[is_answer], self._every, answers[is_answer])]
         for ahead, pair in enumerate(zip(self._weights[::2], self._weights[1::2], strict=True), start=1):
-            # All places but the last ones are followed by so many tokens.
+            # All places except the last ``ahead`` ones have such a following token.
             is_known = is_answer[:, ahead:]
             following = self._numbers[answers[:, ahead:][is_known]]
             losses.append(loss_of(added(states[:, :-ahead][is_known], *pair), self._chosen, following))
@@ -185,7 +185,7 @@ class TunedFit:
 
 
 def _padded(rows: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-    """The rows side by side, filled up, and which of their places are not filling."""
+    """The rows as one padded tensor, and a mask of the places that are not padding."""
     lengths = torch.tensor([len(row) for row in rows])
     is_real = torch.arange(int(lengths.max())) < lengths[:, None]
     return torch.nn.utils.rnn.pad_sequence(list(rows), batch_first=True), is_real

@@ -1,1 +1,1 @@
-"""Who speaks: an embedding of each stretch of speech, and the voice that it belongs to."""
+"""Speaker diarization: an embedding of each stretch of speech, and its assignment to a voice."""

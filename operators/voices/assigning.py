@@ -1,6 +1,6 @@
-"""Online speaker diarization: each stretch of speech is of the nearest voice so far, or of a new one.
+"""Online speaker diarization: each stretch of speech is assigned to the nearest voice, or to a new one.
 
-Voices follow what is assigned to them. Two that turn out to be one are merged.
+The centroid of a voice is updated with each assignment. Two voices that become too similar are merged.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ class Voice(msgspec.Struct, array_like=True):
 
     #: The sum of the embeddings, each times its seconds: float32, little-endian.
     total: bytes
-    #: Of speech that was assigned to it.
+    #: Seconds of the speech that was assigned to it.
     seconds: float
     #: A name, or a number as text.
     label: str
@@ -33,36 +33,36 @@ class VoicesState(msgspec.Struct, array_like=True):
     """The voices of a stream; small, and all that a snapshot needs."""
 
     voices: list[Voice] = []
-    #: Voices that have got a number so far.
+    #: Number of voices that got a number so far.
     numbered: int = 0
     #: Label of the voice that spoke last.
     last: str = ""
-    #: What nobody's brief stretches in a row are so far, if they are alike.
+    #: The sum of consecutive similar brief stretches that belong to no voice.
     stranger: Voice | None = None
 
 
 class Rules(NamedTuple):
-    """When a stretch is a voice's; seconds include the silence around it."""
+    """When a stretch is assigned to a voice; seconds include the silence around it."""
 
-    #: A stretch from which on somebody new is believed.
+    #: Minimum length of a stretch that creates a new voice.
     new_s: float = 2.4
-    #: How far below its threshold a voice may still be what several stretches in a row are that seem new.
+    #: Consecutive stretches that seem new are assigned to a voice up to this far below its threshold.
     strange: float = 0.1
-    #: How far above the threshold the product is before the stretch is over.
+    #: Minimum margin above the threshold before the stretch is over.
     sure: float = 0.04
-    #: How far below its threshold a brief stretch may still be of the voice that spoke last.
+    #: A brief stretch is assigned to the last voice up to this far below its threshold.
     stays: float = 0.1
-    #: A brief stretch.
+    #: Maximum length of a brief stretch.
     brief_s: float = 1.2
-    #: What a recording counts as: it is of another room and another microphone.
+    #: A recording for enrolment counts as this long, because its room and microphone are others.
     known_s: float = 2.0
-    #: How far above the threshold the product with a sum of two voices is if both speak, the least share of
-    #: either, and the nearest voices that are tried.
+    #: If two voices speak at once: the minimum margin of the product with their sum above the threshold, the
+    #: minimum share of either, and the number of nearest voices that are tried.
     both: float = 0.02
     share: float = 0.15
     pairs: int = 8
-    #: Product of two centroids from which on they are one voice, and the seconds that each needs. Two men at
-    #: one table had 0.87.
+    #: Minimum product of two centroids that are merged, and the seconds that each needs. Two men at one table
+    #: had 0.87.
     same: float = 0.9
     same_s: float = 4.0
 
@@ -80,8 +80,8 @@ class Voices:
     """The voices of one stream.
 
     Args:
-        threshold: That of the `Encoder`.
-        most: The number of voices that there may be.
+        threshold: The threshold of the `Encoder`.
+        most: Maximum number of voices.
     """
 
     def __init__(
@@ -93,10 +93,10 @@ class Voices:
         self._rules = rules
 
     def guess(self, embedding: Embedding, seconds: float, guessed: Voice | None = None) -> Voice | None:
-        """The voice of a stretch that goes on, if it is certain; a new one is kept.
+        """The voice of an unfinished stretch, if it is certain; may create a voice.
 
         Args:
-            guessed: What was guessed of the stretch before, and stays until something else is certain.
+            guessed: The last guess for this stretch, which stays until another voice is certain.
         """
         nearest, margin = self._nearest(embedding, seconds)
         if nearest is not None and margin >= self._rules.sure:
@@ -110,10 +110,10 @@ class Voices:
         return guessed
 
     def assign(self, embedding: Embedding, seconds: float, guessed: Voice | None = None) -> Voice | None:
-        """The voice of a stretch that is over, which learns from it; None if it is nobody's.
+        """The voice of a finished stretch, which is updated with it; None if it belongs to no voice.
 
         Args:
-            guessed: What `guess` said of it last.
+            guessed: The last result of `guess` for it.
         """
         voice, margin = self._nearest(embedding, seconds)
         if margin < 0:
@@ -122,7 +122,7 @@ class Voices:
         if voice is None:
             return None
         self.state.stranger = None
-        # What is below the threshold of a voice would blur it.
+        # A stretch below the threshold of a voice would blur its centroid.
         if margin >= 0 or not voice.seconds:
             self._learn(voice, embedding, seconds)
             voice = self._merged(voice)
@@ -130,12 +130,12 @@ class Voices:
         return voice
 
     def withdraw(self, guessed: Voice | None, voice: Voice | None = None) -> None:
-        """Forget a voice that was only guessed of a stretch, because that is another's or nobody's."""
+        """Remove a voice that was only guessed for a stretch, which belongs to ``voice`` or to none."""
         if guessed is not None and guessed is not voice and self._is_only_guessed(guessed):
             self.state.voices.remove(guessed)
 
     def rename(self, label: str, name: str) -> None:
-        """Call a voice by this name from now on; it is one with the voice that is called so already."""
+        """Name a voice from now on; it is merged with a voice that has this name already."""
         state = self.state
         voice, other = self._labelled(label), self._labelled(name)
         if voice is None or voice is other:
@@ -147,7 +147,7 @@ class Voices:
             self._fold(other, voice)
 
     def enrol(self, name: str, embedding: Embedding) -> None:
-        """A voice that is known before it speaks; one of that name that is there already stays as it is."""
+        """Add a voice that is known before it speaks; an existing voice with this name is not changed."""
         if self._labelled(name) is None:
             voice = Voice(b"", 0.0, name)
             self._learn(voice, embedding, self._rules.known_s)
@@ -171,14 +171,14 @@ class Voices:
         return seconds < self._rules.brief_s and self._margin(last, embedding, seconds) >= -self._rules.stays
 
     def _met(self, embedding: Embedding, seconds: float) -> Voice | None:
-        """Somebody new, if brief stretches in a row are alike and together long enough."""
+        """A new voice, if consecutive brief stretches are similar and together long enough."""
         state, stranger = self.state, self.state.stranger
         if stranger is None or self._margin(stranger, embedding, seconds) < 0:
             state.stranger = stranger = Voice(b"", 0.0, "")
         self._learn(stranger, embedding, seconds)
         if stranger.seconds < self._rules.new_s:
             return None
-        # Together they are less uncertain than each of them was.
+        # Together the stretches are more certain than each alone.
         voice, margin = self._nearest(stranger.centroid, stranger.seconds)
         return voice if voice is not None and margin >= -self._rules.strange else self._numbered(stranger)
 
@@ -186,7 +186,7 @@ class Voices:
         return not voice.seconds and voice in self.state.voices
 
     def _louder(self, embedding: Embedding, seconds: float) -> Voice | None:
-        """The louder of two voices at once: of those whose sum is as near as a voice would have to be."""
+        """The louder of two simultaneous voices, if their sum is as near as one voice would have to be."""
         rules, best, louder = self._rules, self._threshold(seconds) + self._rules.both, None
         heard = [voice for voice in self.state.voices if voice.seconds >= rules.same_s]
         heard.sort(key=lambda voice: self._margin(voice, embedding, seconds))
@@ -208,7 +208,7 @@ class Voices:
         return voice, margin
 
     def _margin(self, voice: Voice, embedding: Embedding, seconds: float) -> float:
-        # A voice of which little was heard is as uncertain as a brief stretch.
+        # A voice with little speech is as uncertain as a brief stretch.
         heard_s = voice.seconds or seconds
         return float(voice.centroid @ embedding) - self._threshold(min(seconds, heard_s))
 
@@ -219,7 +219,7 @@ class Voices:
         total = embedding.astype("<f4").tobytes()
         if guessed is None or not self._is_only_guessed(guessed):
             return self._numbered(Voice(total, 0.0, ""))
-        # Its label was shown.
+        # The guessed voice is kept, because its label was shown.
         guessed.total = total
         return guessed
 
@@ -235,7 +235,7 @@ class Voices:
         voice.total, voice.seconds = total.astype("<f4").tobytes(), voice.seconds + seconds
 
     def _merged(self, voice: Voice) -> Voice:
-        """The voice, or the earlier one that it turns out to be."""
+        """The voice, or the one with which it was merged."""
         rules = self._rules
         for other in self.state.voices:
             if other is voice or min(other.seconds, voice.seconds) < rules.same_s:
@@ -254,7 +254,7 @@ class Voices:
 
 
 def _precedes(one: Voice, other: Voice) -> bool:
-    """Whether viewers know the first one better: by a name, or by a lower number."""
+    """Whether the label of the first voice is kept: a name, or the lower number."""
     if not (one.label.isdecimal() and other.label.isdecimal()):
         return not one.label.isdecimal()
     return int(one.label) < int(other.label)

@@ -1,4 +1,4 @@
-"""The mel spectrogram of the GE2E encoder: bands as of librosa by default; no logarithm, and no padding."""
+"""The mel spectrogram of the GE2E encoder: librosa's default bands, without logarithm and padding."""
 
 from functools import cache
 
@@ -14,10 +14,10 @@ Floats = NDArray[np.float32]
 FRAME, STEP = 400, 160
 #: Mel bands.
 BANDS = 40
-# The share of frames that are softer than the floor of noise, and what of it is left out: at 15 dB of white
-# noise, 2.3 % of windows are taken for another voice's instead of 3.6 %.
+# Quantile of the frames that estimates the floor of noise, and the factor of it that is subtracted: at 15 dB
+# of white noise, 2.3 % of windows are assigned to a wrong voice instead of 3.6 %.
 _RARELY_SOFTER, _ABOVE_FLOOR = 0.1, 1.5
-# Louder speech than this, in root mean square, stays as it is.
+# Softer speech is amplified to this root mean square; louder speech is unchanged.
 _RMS = 10 ** (-30 / 20)
 
 
@@ -32,7 +32,7 @@ def mel_frames(samples: Samples) -> Floats:
 
 
 def without_noise(frames: Floats) -> Floats:
-    """The frames without what is there nearly always: noise that goes on behind speech."""
+    """The frames without their stationary part, which is noise behind the speech."""
     floor = np.quantile(frames, _RARELY_SOFTER, axis=0) * _ABOVE_FLOOR
     return np.maximum(0.0, frames - floor).astype(np.float32)
 
@@ -54,7 +54,7 @@ def _filters() -> NDArray[np.float64]:
     return triangles
 
 
-# Linear below 1,000 Hz, which is mel 15, and logarithmic above: 27 mel make a factor of 6.4.
+# Linear below 1,000 Hz, which is mel 15, and logarithmic above: 27 mel are a factor of 6.4.
 _LINEAR, _LOG = 200 / 3, np.log(6.4) / 27
 
 

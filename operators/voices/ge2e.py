@@ -17,8 +17,8 @@ from operators.models.onnx_graphs import Built, OnnxGraph, own_thread
 from operators.voices.features import BANDS, FRAME, Floats, mel_frames, without_noise
 from operators.voices.protocol import Embedding, Samples
 
-# Products of stretches of these seconds: as many of one voice are below as of different ones above, and 0.06
-# more, because a new voice is a lesser error than two people under one name.
+# Thresholds for stretches of these seconds: that of the equal error rate, plus 0.06, because a new voice is a
+# lesser error than two people under one name.
 _SECONDS, _THRESHOLDS = (1.0, 1.6, 2.5, 4.0), (0.61, 0.68, 0.73, 0.80)
 _LAYERS, _WIDTH = 3, 256
 _PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
@@ -27,7 +27,7 @@ Shape: TypeAlias = tuple[int, ...]
 
 
 class Ge2eEncoder:
-    """As of `Encoder`, on one thread; it was trained on stretches of 1.6 s. Thread-safe.
+    """An `Encoder` on one thread, trained on stretches of 1.6 s. Thread-safe.
 
     Raises:
         InputError: the file cannot be read, or does not hold these weights.
@@ -45,7 +45,7 @@ class Ge2eEncoder:
         return made
 
     def threshold(self, seconds: float) -> float:
-        """As of `Encoder`."""
+        """See `Encoder`."""
         return float(np.interp(seconds, _SECONDS, _THRESHOLDS))
 
 
@@ -83,7 +83,7 @@ def _graph(tensors: dict[str, Floats]) -> Built:
 
 
 def _as_onnx(gates: Floats) -> Floats:
-    """PyTorch's order of gates (input, forget, cell, output) in ONNX's (input, output, forget, cell)."""
+    """PyTorch's gates (input, forget, cell, output) in ONNX's order (input, output, forget, cell)."""
     first, forget, cell, out = np.split(gates, 4)
     return np.concatenate((first, out, forget, cell))
 
@@ -95,9 +95,9 @@ class _Tensor(NamedTuple):
 
 
 class _Unpickler(pickle._Unpickler):
-    """Reads tensors of PyTorch's older format, and runs nothing that a file names.
+    """Reads tensors of PyTorch's older format, without calling any code that a file names.
 
-    The unpickler in C would allocate memory for any index that a file names.
+    The unpickler in C would allocate memory for any index in a file.
     """
 
     @override
@@ -116,9 +116,9 @@ class _Unpickler(pickle._Unpickler):
 
 
 def read_tensors(path: Path, shapes: Mapping[str, Shape]) -> dict[str, Floats]:
-    """The tensors of these names and shapes in a file; raises `InputError` if it does not hold them.
+    """The tensors of these names and shapes in a file; raises `InputError` if it does not contain them.
 
-    The file has three pickles, the state, the names of the storages, and then each of these with its length.
+    The file has three pickles, the state, the names of the storages, and then each storage with its length.
     """
     try:
         with path.open("rb") as file:
@@ -131,8 +131,8 @@ def read_tensors(path: Path, shapes: Mapping[str, Shape]) -> dict[str, Floats]:
         raise InputError(unreadable(path, error)) from error
     except Exception as error:  # a hostile file can make a pickle raise anything
         raise InputError(
-            f"{path}: these are not the weights of the voice encoder ({error!r:.200}); delete "
-            "the file, and `surtitle models get voices` fetches it again"
+            f"{path}: these are not the weights of the voice encoder ({error!r:.200}); remove "
+            "the file, and fetch it again with `surtitle models get voices`"
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""Tells who speaks in each segment of one stream, and where the speaker changes, by speaker embeddings."""
+"""Detects who speaks in each segment of one stream, and where the speaker changes, by speaker embeddings."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
@@ -12,47 +12,47 @@ from operators.recognizers.protocol import Hypothesis, Span
 from operators.voices.assigning import Voice, Voices, VoicesState, unit
 from operators.voices.protocol import Embedding, Encoder, Samples
 
-#: Samples of a window, of which an encoder makes an embedding, and between two of them.
+#: Samples of a window, from which an encoder computes an embedding, and samples from window to window.
 WINDOW, HOP = round(1.6 * SAMPLE_RATE), round(0.8 * SAMPLE_RATE)
-#: Samples from which on a voice is told, and of a segment that is over.
+#: Minimum samples to assign a voice, in an open segment and in a finished one.
 _ENOUGH, _LEAST = round(1.2 * SAMPLE_RATE), round(0.5 * SAMPLE_RATE)
-# Segments are shorter; of longer ones, half of that is looked at, the newest.
+# Maximum samples that are kept. Segments are shorter; of longer ones only the newest half of this is used.
 _KEPT = 20 * SAMPLE_RATE
-# As recognisers do, one takes sound for continuous up to this.
+# Sound with a shorter gap counts as continuous, as in recognisers.
 _GAP = round(MIN_GAP_S * SAMPLE_RATE)
-# How far below the threshold the product of a window and those before it, of which so many are looked at, is
-# where another voice begins: that finds 92 % of the changes between readers, and one in 1,000 windows of one.
+# The voice changes if the product of a window and the mean of the windows before it (at most ``_BEFORE``) is
+# ``_CHANGE`` below the threshold. This finds 92 % of the changes between readers, and 0.1 % of other windows.
 _CHANGE, _BEFORE = 0.1, 6
-# Nine of ten changes are between these moments before and after the beginning of that window.
+# Nine of ten changes are between these seconds before and after the beginning of that window.
 _EARLIER_S, _LATER_S = 0.3, 0.7
 
 
 class Listener(Protocol):
-    """Tells who speaks in one stream."""
+    """Detects who speaks in one stream."""
 
     @property
     def state(self) -> VoicesState:
-        """What a later run needs to know the voices."""
+        """The state that a later run needs to recognise the voices."""
         ...
 
     def hear(self, chunk: AudioChunk) -> None:
-        """Take sound, before the hypotheses of it are told."""
+        """Process sound; called before `speaker` for its hypotheses."""
         ...
 
     def speaker(self, hypothesis: Hypothesis) -> str:
-        """Who speaks in a segment, as of `SegmentEvent.speaker`; empty if that is not known (yet)."""
+        """Who speaks in a segment, as `SegmentEvent.speaker`; empty if that is not known (yet)."""
         ...
 
     def change(self, begin_s: float, end_s: float) -> Span | None:
-        """Where another voice begins in a segment that goes on: as of `Change`."""
+        """Where another voice begins in an open segment, as `Change`."""
         ...
 
     def rename(self, label: str, name: str) -> None:
-        """Call a voice by this name from now on."""
+        """Name a voice from now on."""
         ...
 
     def pause(self) -> None:
-        """The recogniser has ended: a later one counts its segments anew."""
+        """The recogniser has ended: a later one counts its segments from 0 again."""
         ...
 
 
@@ -65,7 +65,7 @@ class OnlySpeaker(Listener):
     @property
     @override
     def state(self) -> VoicesState:
-        # Perhaps somebody has given another name.
+        # The name may have been changed.
         return VoicesState(last=self.name)
 
     @override
@@ -100,18 +100,18 @@ class _Windows:
 
 
 class _Segment(NamedTuple):
-    #: Position of the first sample of a segment that goes on.
+    #: Position of the first sample of an open segment.
     start: int
     voice: Voice | None = None
 
 
 class VoiceListener(Listener):
-    """Tells voices apart by the embeddings of a segment's windows, each of which is computed once.
+    """Distinguishes voices by the embeddings of a segment's windows, which are computed only once.
 
     Args:
-        state: That of a new stream or of an earlier run.
-        known: Voices of a new stream that have a name before they speak: the name, and an embedding.
-        most: The number of voices that there may be.
+        state: The state of a new stream or of an earlier run.
+        known: Enrolled voices of a new stream: name and embedding.
+        most: Maximum number of voices.
     """
 
     def __init__(
@@ -123,13 +123,13 @@ class VoiceListener(Listener):
     ) -> None:
         self._encoder = encoder
         self._voices = Voices(state, encoder.threshold, most)
-        # An earlier run knew them, and they may have other names by now.
+        # The state of an earlier run contains them, perhaps with other names by now.
         for name, embedding in () if state.voices else known:
             self._voices.enrol(name, embedding)
-        # The newest sound, as it came, and the position of its first sample.
+        # The newest sound, and the position of its first sample.
         self._sound = np.zeros(0, "<i2")
         self._origin = 0
-        # By the recogniser's number, and by the position of the first sample.
+        # Open segments by the recogniser's number; windows by the position of the first sample.
         self._open: dict[int, _Segment] = {}
         self._windows: dict[int, _Windows] = {}
 
@@ -146,7 +146,7 @@ class VoiceListener(Listener):
             self._sound, self._origin, gap = np.zeros(0, "<i2"), position, 0
             self._windows.clear()
         samples = np.frombuffer(chunk.pcm, "<i2", count=len(chunk.pcm) // 2)
-        # The recogniser ends at a gap what began before, of which the sound is still needed.
+        # At a gap the recogniser ends the segments before it, whose sound is still needed.
         self._sound = np.concatenate((self._sound, np.zeros(gap, "<i2"), samples))
         self._forget(self._end - _KEPT)
 
@@ -154,7 +154,7 @@ class VoiceListener(Listener):
     def speaker(self, hypothesis: Hypothesis) -> str:
         number, is_final = hypothesis.segment, hypothesis.is_final
         if number not in self._open and not hypothesis.text.strip():
-            return ""  # perhaps it is no speech
+            return ""  # it may not be speech
         start, end = round(hypothesis.start_s * SAMPLE_RATE), round(hypothesis.end_s * SAMPLE_RATE)
         start, voice = self._open.pop(number, _Segment(start))
         if is_final and hypothesis.is_doubtful:
@@ -165,8 +165,8 @@ class VoiceListener(Listener):
             start = max(self._origin, end - _KEPT // 2)
         embedding = self._embedding(start, end, is_over=is_final)
         if embedding is not None:
-            tell = self._voices.assign if is_final else self._voices.guess
-            voice = tell(embedding, (end - start) / SAMPLE_RATE, voice)
+            assign = self._voices.assign if is_final else self._voices.guess
+            voice = assign(embedding, (end - start) / SAMPLE_RATE, voice)
         if not is_final:
             self._open[number] = _Segment(start, voice)
         return "" if voice is None else voice.label
@@ -195,8 +195,8 @@ class VoiceListener(Listener):
         return self._origin + len(self._sound)
 
     def _embedding(self, start: int, end: int, *, is_over: bool) -> Embedding | None:
-        """The mean of the windows of a segment; None for too little sound, or if the encoder fails at it."""
-        # A segment that was cut ends before sound that was looked at.
+        """The mean embedding of a segment's windows; None for too little sound, or if the encoder fails."""
+        # If a segment was cut, there may be windows after its end.
         windows = self._heard(start, end).embeddings[: max(0, (end - start - WINDOW) // HOP + 1)]
         covered = start + (len(windows) - 1) * HOP + WINDOW if windows else start
         if not windows or (is_over and end - covered > HOP // 2):
@@ -204,11 +204,11 @@ class VoiceListener(Listener):
                 return None
             windows = [*windows, self._encoder.embed(self._slice(max(start, end - WINDOW), end))]
         mean = _mean(windows)
-        # Zeros and what is no number would be a voice of their own.
+        # Zeros, NaN and infinity would create a separate voice.
         return mean if 0 < float(np.linalg.norm(mean)) < np.inf else None
 
     def _heard(self, start: int, end: int) -> _Windows:
-        """The windows between two positions, and perhaps more."""
+        """The windows between two positions; later ones may follow."""
         windows = self._windows.setdefault(start, _Windows())
         made = windows.embeddings
         while (begin := start + len(made) * HOP) + WINDOW <= end:
@@ -218,7 +218,7 @@ class VoiceListener(Listener):
         return windows
 
     def _differs(self, windows: Sequence[Embedding]) -> bool:
-        """Whether the newest window is of another voice than those before it that it does not overlap."""
+        """Whether the newest window is of another voice than the earlier ones that do not overlap it."""
         before = windows[: -(WINDOW // HOP)][-_BEFORE:]
         alike = self._encoder.threshold(WINDOW / SAMPLE_RATE) - _CHANGE
         return bool(before) and float(_mean(before) @ windows[-1]) < alike

@@ -1,4 +1,4 @@
-"""A model of voices in an ONNX file, as sherpa-onnx has those of wespeaker, 3D-Speaker and NeMo (TitaNet).
+"""A model of voices in an ONNX file, as sherpa-onnx publishes wespeaker, 3D-Speaker and NeMo (TitaNet).
 
 sherpa-onnx is an extra, imported when the model is loaded.
 """
@@ -18,17 +18,17 @@ from operators.voices.protocol import Embedding, Samples
 
 
 class OnnxEncoder:
-    """As of `Encoder`, on one thread. Thread-safe.
+    """An `Encoder` on one thread. Thread-safe.
 
     Raises:
         UsageError: sherpa-onnx is not installed.
-        InputError: the file cannot be read, or is none of these models.
+        InputError: the file cannot be read, or does not contain such a model.
     """
 
     def __init__(self, path: Path) -> None:
         check_onnx(path)
         try:
-            #: Of an embedding.
+            #: Size of an embedding.
             self.size = tried("operators.voices.onnx_file:try_model", path)
         except FailedTrialError as error:
             raise InputError(
@@ -38,17 +38,17 @@ class OnnxEncoder:
         self._extractor = _extractor(path)
 
     def embed(self, samples: Samples) -> Embedding:
-        """The embedding, of length 1; zeros for too little sound, or if the model makes nothing of it."""
+        """The embedding, of length 1; zeros if the sound is too short or the model's output is zero."""
         made = _embedding(self._extractor, samples)
         return made if len(made) else np.zeros(self.size, dtype=np.float32)
 
     def threshold(self, seconds: float) -> float:
-        """As of `Encoder`: what such models are usually set to, less for short stretches."""
+        """The usual threshold of such models, lower for short stretches; see `Encoder`."""
         return float(np.interp(seconds, (1.0, 4.0), (0.25, 0.42)))
 
 
 def check_onnx(path: Path) -> None:
-    """Raise the errors that need no model to be loaded."""
+    """Raise the errors that can be detected without loading the model."""
     require_extra(part.extra, f"the model of voices {path.name}")
     if not is_visible_file(path):
         raise InputError(f"{path}: {missing(path)}")
@@ -81,5 +81,5 @@ def try_model() -> None:
     noise = np.random.default_rng(0).normal(0.0, 0.1, 2 * SAMPLE_RATE).astype(np.float32)
     made = _embedding(_extractor(Path(sys.argv[1])), noise)
     if not np.isfinite(made).all() or not made.any():
-        sys.exit("its embeddings are no numbers, or all zero")
+        sys.exit("its embeddings are not finite, or all zero")
     print(len(made))

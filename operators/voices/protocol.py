@@ -1,4 +1,4 @@
-"""What makes an embedding of a voice."""
+"""The interface of encoders of voices."""
 
 from typing import Protocol, TypeAlias
 
@@ -15,9 +15,9 @@ class Encoder(Protocol):
     """A model of voices, shared by the streams of a process."""
 
     def embed(self, samples: Samples) -> Embedding:
-        """The embedding of who speaks in a stretch of sound, of which there is a second or more."""
+        """The embedding of the speaker in a stretch of sound of a second or more."""
         ...
 
     def threshold(self, seconds: float) -> float:
-        """The product of two embeddings of so much sound from which on they are probably of one voice."""
+        """The minimum product of two embeddings of one voice, for stretches of this many seconds."""
         ...

@@ -79,7 +79,7 @@ def test_a_live_stream_too_many_is_refused_in_one_sentence_and_the_others_go_on(
     done = surtitle("replay", talk, *small, "--quiet", *options)
     assert done.returncode == 3
     first, last = done.stderr.strip().splitlines()
-    assert "room 'west' has no place: 3 rooms are in" in first
+    assert "room 'west' is refused: 3 rooms are open" in first
     assert "5 updates of 1 stream without a place were left out; raise translate.rooms" in last
     finals = {
         room: [one[0] for one in own if one[1] in (1, 2)] for room, own in captions(tmp_path / "out").items()

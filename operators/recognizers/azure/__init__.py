@@ -1,4 +1,4 @@
-"""Azure's speech service as a recogniser: its settings, and the source of its key, which is never shown."""
+"""Azure's speech service as a recogniser: its settings and its key, which is never shown."""
 
 import os
 import re
@@ -37,7 +37,7 @@ _SCHEMES = {"ws": False, "wss": True, "http": False, "https": True}
 class AzureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Settings of Azure's recogniser."""
 
-    #: The spoken language in the form of a region, as a BCP 47 tag (``de-AT``); absent for the usual one of
+    #: The spoken language with its region, as a BCP 47 tag (``de-AT``); absent for the usual tag of
     #: ``translate.from``.
     language: Annotated[str, msgspec.Meta(pattern="^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$")] | None = None
     #: Azure's name of the key's region; absent for the one in AZURE_SPEECH_REGION.
@@ -46,7 +46,7 @@ class AzureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     endpoint: str | None = None
     #: Scheme, name and port of a self-hosted service, such as a speech container: ``ws://localhost:5000``.
     host: str | None = None
-    #: The key; absent for the one in AZURE_SPEECH_KEY. A service of your own may need none.
+    #: The key; absent for the one in AZURE_SPEECH_KEY. A self-hosted service may need none.
     key: Secret | None = None
 
 
@@ -74,17 +74,17 @@ def service(settings: AzureSettings, environment: Mapping[str, str] = os.environ
         where, text = "azure.key", settings.key.reveal()
     key = sendable(text, where) if text else None
     if settings.endpoint and settings.host:
-        raise UsageError("azure.endpoint and azure.host are both given; give the one that you use")
+        raise UsageError("azure.endpoint and azure.host are both given; give only one of them")
     if address := settings.endpoint or settings.host:
         _check_address(address, "endpoint" if settings.endpoint else "host", key)
         return Service(None, settings.endpoint, settings.host, key)
     region = settings.region or environment.get(REGION_VARIABLE)
     if key is None:
         raise UsageError(
-            f"Azure's recogniser needs a key; set {KEY_VARIABLE} in the environment to your Speech resource's"
+            f"Azure's recogniser needs a key; set {KEY_VARIABLE} in the environment to that of your resource"
         )
     if not region or not _REGION.fullmatch(region):
-        # It may be the key, entered in the wrong place: it is not shown.
+        # The region is not shown, because it may be the key, entered in the wrong place.
         raise UsageError(
             f"Azure's recogniser needs a region; set {REGION_VARIABLE} or azure.region to that of your "
             "Speech resource, such as westeurope"
@@ -102,7 +102,7 @@ def _check_address(address: str, name: str, key: Secret | None) -> None:
         )
     if key is not None and not _SCHEMES[parts.scheme] and not _is_this_machine(parts.hostname or ""):
         raise UsageError(
-            f"azure.{name} is not encrypted, so the key could be read on the way; give a wss:// address, or "
+            f"azure.{name} is not encrypted, so others could read the key; give a wss:// address, or "
             f"unset {KEY_VARIABLE} for a service that needs no key"
         )
 
@@ -117,15 +117,15 @@ def _is_this_machine(host: str) -> bool:
 def locale(settings: AzureSettings, spoken: Language) -> str:
     """The tag of the language that Azure is to recognise; raises `UsageError` if it is not the spoken one."""
     tag = settings.language
-    # Of the languages of one region, the code is a locale.
+    # The code of a language with a region, such as pt-BR, is a locale.
     usual = LOCALES.get(spoken.code) or (spoken.code if spoken.general != spoken else None)
     if tag is None and usual is None:
-        raise UsageError(f"Azure's recogniser does not know {spoken.name}; name its tag in azure.language")
-    # Azure knows more languages than surtitle, and some tags, such as yue-CN, name one that is written alike.
+        raise UsageError(f"surtitle has no Azure tag for {spoken.name}; set azure.language to its tag")
+    # Azure has more languages than surtitle, and the language of some tags, such as yue-CN, is written alike.
     if tag is not None and is_language(tag) and spoken not in (language(tag), language(tag).general):
         raise UsageError(
-            f"azure.language is {tag}, and {spoken.name} is to be spoken; leave azure.language out, or name "
-            "its language with --from"
+            f"azure.language is {tag}, but the spoken language is {spoken.name}; leave azure.language out, "
+            "or name its language with --from"
         )
     return tag or str(usual)
 
@@ -134,7 +134,7 @@ def _check(settings: RecognizerSettings, spoken: Spoken, is_live: bool) -> None:
     service(settings.own)
     locale(settings.own, spoken[0])
     if not is_live:
-        raise UsageError("Azure accepts audio only at the pace of speech: add --realtime")
+        raise UsageError("Azure accepts audio only in real time: add --realtime")
 
 
 def _make(settings: RecognizerSettings, spoken: Spoken, observe: Observe) -> Recognizer:

@@ -1,8 +1,8 @@
 """Azure's speech service as a recogniser that survives lost connections.
 
-All state belongs to a thread of the recogniser's own: `AzureRecognizer.accept` and the callbacks of Azure's
-SDK only post functions to it. The audio since the last final is kept, and a new connection gets it again, so
-nothing is missing and no final is repeated. Positions count the samples of a stream from its first one.
+All state belongs to a thread of the recogniser; `AzureRecognizer.accept` and the callbacks of Azure's SDK
+only post functions to it. The audio since the last final is kept, and a new connection gets it again. So no
+text is lost, and no final is repeated. Positions are numbers of samples since the stream's first one.
 """
 
 import atexit
@@ -31,25 +31,25 @@ from operators.recognizers.protocol import Hypothesis, Recognizer
 
 # Seconds of audio kept in order to send it again after a lost connection.
 _REPLAY_S = 60.0
-# Seconds of sound, and of time, without an answer after which a connection counts as lost. In silence a
+# A connection counts as lost after this many seconds of sound, and of time, without an answer. In silence a
 # service sends nothing. Sound is louder than this amplitude of 16-bit samples (-44 dB).
 _ANSWER_S, _SILENCE = 10.0, 200.0
 # Seconds to wait for the last results when the audio is over.
 _FINISH_S = 10.0
-# Time that a distant service may take to connect. The reason for a disconnection follows immediately, or
-# never.
+# Maximum seconds to connect to a distant service, and to wait for the reason of a disconnection, which comes
+# immediately or never.
 _CONNECT_S, _REASON_S = 10.0, 0.3
-# Waits between attempts: doubled from the first to the longest, and short once the audio is over.
+# Seconds between attempts: doubled from the first to the longest, and short once the audio is over.
 _FIRST_WAIT_S, _LONGEST_WAIT_S, _LAST_WAIT_S = 0.5, 30.0, 0.5
 # How often the clock is checked while nothing else happens.
 _TICK_S = 0.1
-# A connection takes at most two seconds to close; a slower one is left to the end of the process. It may take
-# longer on a busy machine while the process exits, and callbacks need a moment after that.
+# Seconds to wait for a connection to close, which takes two at most; to wait at exit, which may take longer
+# on a busy machine; and for the last callbacks.
 _CLOSE_S, _EXIT_S, _LAST_CALLBACK_S = 4.0, 30.0, 0.1
 
 
 class _AudioBuffer:
-    """The latest audio of a stream, for sending again, and its clock."""
+    """The latest audio of a stream, kept for sending it again, and its clock."""
 
     def __init__(self) -> None:
         #: Position, time on the stream's clock, and samples.
@@ -69,7 +69,7 @@ class _AudioBuffer:
             self._drop()
 
     def forget(self, position: int) -> None:
-        """Drop what lies before a position; the newest piece stays, for its clock."""
+        """Drop the audio before a position; the newest piece stays, for its clock."""
         while len(self._pieces) > 1 and self._pieces[1][0] <= min(position, self.sent):
             self._drop()
 
@@ -87,7 +87,7 @@ class _AudioBuffer:
         return max(0.0, time_s + (position - at) / SAMPLE_RATE)
 
     def end_s(self, position: int) -> float:
-        """When the sample before a position ended: before a gap that begins there."""
+        """When the sample before a position ended; a gap that begins there does not count."""
         return self.start_s(position - 1) + 1 / SAMPLE_RATE
 
     def _drop(self) -> None:
@@ -100,8 +100,8 @@ class _AudioBuffer:
 class _Utterances:
     """Numbers one stream's utterances, and delivers each of them once.
 
-    After a lost connection the service hears the audio since the last final again. The open segment continues
-    under its number once the new connection has come as far as the old one.
+    After a lost connection the service gets the audio since the last final again. The open segment continues
+    with its number once the new connection has reached the position of the old one.
     """
 
     def __init__(self, audio: _AudioBuffer) -> None:
@@ -109,18 +109,18 @@ class _Utterances:
         self._next = 0
         self._open: Hypothesis | None = None
         self._begin = self._end = 0
-        #: Whether the open one comes from a lost connection, and the current one has not come as far yet.
+        #: Whether the open one is from a lost connection whose position the new one has not reached yet.
         self._is_replayed = False
         #: Everything before this position has its final, or contains no speech.
         self.confirmed = 0
 
     def resume(self) -> list[Hypothesis]:
-        """A new connection hears again from `confirmed` on. A segment whose beginning is gone ends."""
+        """A new connection starts at `confirmed`. An open segment ends if its first audio was dropped."""
         self._is_replayed = True
         return self.finish() if self._begin < self._audio.begin else []
 
     def take(self, text: str, begin: int, end: int, *, is_final: bool) -> list[Hypothesis]:
-        """The hypotheses from a result of the service for what it heard between two positions."""
+        """The hypotheses from a result of the service for the audio between two positions."""
         # A second final for the same speech, or an empty result.
         if (text and end <= self.confirmed) or not (text or is_final):
             return []
@@ -185,14 +185,14 @@ Post = Callable[[Callable[[], None]], None]
 
 
 class _Connection:
-    """One connection through Azure's SDK (1.53), opened without waiting for it. Its peculiarities:
+    """One connection through Azure's SDK (1.53), opened without waiting for it. Peculiarities of the SDK:
 
     - It can reconnect by itself, four times without waiting, and repeats earlier results: turned off.
     - When the service closes the connection properly, it reports ``disconnected`` and nothing more.
     - It sends late audio at twice the normal speed only for half a minute: configured to keep the speed.
     - Stopping and releasing wait for the service, by default 10 s each.
     - A recogniser and its callbacks, which run on the SDK's threads, reference each other.
-    - It starts on a thread of its own, and crashes the process if the recogniser is released meanwhile.
+    - It starts on a separate thread, and crashes the process if the recogniser is released meanwhile.
 
     ``post`` runs a function on the recogniser's thread. ``receive`` gets each result there: its text, the
     positions of its begin and end, and whether it is final.
@@ -205,7 +205,7 @@ class _Connection:
         self._deadline_s = monotonic() + _CONNECT_S
         self._answered_s = float("inf")
         self._unanswered_s = 0.0
-        #: Position of the first sample that is sent, known before that.
+        #: Position of the first sample that is sent; None before.
         self.base: int | None = None
         self.is_connected = self.is_audio_over = self.is_over = self.has_answered = False
         self.failure: _Failure | None = None
@@ -253,7 +253,7 @@ class _Connection:
             self._end(_Failure.SILENT)
 
     def write(self, pcm: bytes) -> None:
-        # It must not be empty: that would end the audio.
+        # ``pcm`` must not be empty, because that would end the audio.
         samples = np.frombuffer(pcm, "<i2").astype(np.float32)
         if np.sqrt(np.mean(samples * samples)) > _SILENCE:
             self._unanswered_s += len(samples) / SAMPLE_RATE
@@ -299,7 +299,7 @@ class _Connection:
     def _end(self, failure: _Failure | None) -> None:
         if not self.is_over:
             self.is_over = True
-            # The results are complete only if all audio was heard.
+            # The results are complete only if all audio was processed.
             self.failure = failure or (None if self.is_audio_over else _Failure.STOPPED)
 
 
@@ -311,7 +311,7 @@ def _failure(result: Any) -> _Failure | None:
 
 
 class AzureRecognizer(Recognizer):
-    """Recognises one stream in the cloud; English, if nothing says otherwise.
+    """Recognises one stream in the cloud; English by default.
 
     Nothing is sent before the first chunk. ``observe`` is called on the recogniser's own thread. Raises
     `UsageError` if the settings and the environment do not name a possible service, and later `InputError`
@@ -328,19 +328,19 @@ class AzureRecognizer(Recognizer):
         self._tag = (settings.language if spoken is None else locale(settings, spoken)) or "en-US"
         self._observe = observe
         self._thread: Thread | None = None
-        #: What the thread is to do next.
+        #: Functions for the thread to run.
         self._posted: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        #: What the thread has to give, and whether that is all.
+        #: The results of the thread, and whether they are complete.
         self._hypotheses: deque[Hypothesis] = deque()
         self._error: Exception | None = None
         self._is_done = Event()
         self._is_closing = False
-        #: What follows is used only by the thread.
+        #: The following fields are used only by the thread.
         self._audio = _AudioBuffer()
         self._utterances = _Utterances(self._audio)
-        #: When it no longer waits for results, once the audio is over.
+        #: Deadline for the last results, once the audio is over.
         self._finish_by_s: float | None = None
-        #: Attempts that failed in a row, and what was reported.
+        #: Consecutive failed attempts, and the messages that were sent.
         self._failed = 0
         self._was_connected = self._is_outage_told = False
 
@@ -373,11 +373,11 @@ class AzureRecognizer(Recognizer):
             atexit.unregister(self._close_at_exit)
 
     def _close_at_exit(self) -> None:
-        # An exiting Python ends threads that ask for the interpreter, and the SDK's abort the process then.
+        # An exiting Python ends threads that need the interpreter, and the SDK's then abort the process.
         self.close()
         if self._thread is not None:
             self._thread.join(_EXIT_S)
-        # A callback of the SDK that began before it was disconnected gets its turn.
+        # Wait for a callback of the SDK that began before it was disconnected.
         sleep(_LAST_CALLBACK_S)
 
     def _take(self) -> list[Hypothesis]:
@@ -399,7 +399,7 @@ class AzureRecognizer(Recognizer):
         try:
             while (failure := self._connect()) is not None:
                 self._wait(failure)
-        except Exception as error:  # noqa: BLE001 - raised where the flow hears it
+        except Exception as error:  # noqa: BLE001 - raised again in the flow's thread
             self._error = error
         finally:
             self._end()
@@ -428,7 +428,7 @@ class AzureRecognizer(Recognizer):
                 if connection.is_connected and not connection.is_over:
                     self._send(connection)
             if self._is_over or connection.failure is None:
-                # Nobody waits for the connection to be closed.
+                # The results do not wait for the connection to be closed.
                 self._end()
                 return None
             return connection.failure
@@ -437,13 +437,13 @@ class AzureRecognizer(Recognizer):
 
     def _receive(self, text: str, begin: int, end: int, is_final: bool) -> None:
         heard = self._audio.heard
-        # Speech that was never sent, placed at the end of the audio, would end the current utterance.
+        # A result beyond the received audio would end the current utterance.
         if begin <= heard:
             self._hypotheses.extend(self._utterances.take(text, begin, min(end, heard), is_final=is_final))
 
     def _send(self, connection: _Connection) -> None:
         if connection.base is None:
-            # While it connected, audio with which it should begin may have been dropped.
+            # Audio at the start may have been dropped while it connected.
             connection.base = self._audio.sent
             self._tell_connected(self._audio.lost / SAMPLE_RATE)
             self._audio.lost = 0
@@ -460,7 +460,7 @@ class AzureRecognizer(Recognizer):
         self._tell(sentence)
 
     def _wait(self, failure: _Failure) -> None:
-        """Wait for the next attempt. Raises `InputError` when it cannot help."""
+        """Wait for the next attempt. Raises `InputError` if a new attempt would fail too."""
         place = self._service.place
         if failure is _Failure.KEY:
             raise InputError(
@@ -468,7 +468,7 @@ class AzureRecognizer(Recognizer):
             )
         if failure is _Failure.REQUEST and not self._was_connected:
             raise InputError(f"{place}: Azure refused the request; check azure.language and the address")
-        # Many recognisers that lost the same service do not return at the same moment.
+        # Jitter: many recognisers that lost the same service must not reconnect at the same moment.
         wait_s = min(_FIRST_WAIT_S * 2**self._failed, _LONGEST_WAIT_S) * uniform(0.8, 1.2)
         self._failed = min(self._failed + 1, 10)
         if not self._is_outage_told:

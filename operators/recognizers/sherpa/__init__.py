@@ -1,4 +1,4 @@
-"""sherpa-onnx: streaming zipformers, which hear each stretch of sound once, for their models' languages.
+"""sherpa-onnx: streaming zipformers, which process each stretch of sound only once.
 
 It is an extra (``surtitle[sherpa]``), imported when the first recogniser is made.
 """

@@ -1,10 +1,9 @@
-"""A model's folder as sherpa-onnx loads it: what is in it, whether it can be used, and what goes with it.
+"""Loads and checks a model's folder for sherpa-onnx.
 
-A model is a folder as k2-fsa and Kroko publish them: a transducer (``encoder*.onnx``, ``decoder*.onnx``,
-``joiner*.onnx``) or a zipformer2 of connectionist temporal classification (``model*.onnx``), and
-``tokens.txt``; or one of the files ``Kroko-….data``, which hold these. With ``bpe.model`` beside them it
-leans towards names. A folder ``…punct…`` in it, with a punctuation model of sherpa-onnx, adds marks to models
-that write none.
+A model is a folder as published by k2-fsa and Kroko: a transducer (``encoder*.onnx``, ``decoder*.onnx``,
+``joiner*.onnx``) or a CTC zipformer2 (``model*.onnx``), and ``tokens.txt``. A file ``Kroko-….data``, which
+contains these files, is a model too. With ``bpe.model`` in the folder, a bias towards names is possible. A
+punctuation model of sherpa-onnx in a subfolder ``…punct…`` adds punctuation to models that write none.
 """
 
 import re
@@ -25,10 +24,10 @@ from operators.events import SAMPLE_RATE
 from operators.recognizers.part import check_folder
 from operators.trying import FailedTrialError, tried
 
-# A segment ends after this much silence behind words; the stage `sentences` joins what belongs together. Rows
-# of blanks within a word are shorter.
+# A segment ends after this many seconds of silence after words; the stage `sentences` joins segments. Runs of
+# blanks within a word are shorter.
 _PAUSE_S = 0.6
-# One that is longer ends anywhere.
+# A longer segment ends anywhere.
 _MAX_SEGMENT_S = 30.0
 _TRANSDUCER = ("encoder", "decoder", "joiner")
 HAN = re.compile("[\u3400-\u9fff]")
@@ -39,11 +38,11 @@ class Model(NamedTuple):
 
     folder: str
     engine: Any
-    #: Samples that it hears at once; a stream's end needs as much silence to be heard.
+    #: Samples per decoding step; the end of a stream is padded with as much silence.
     window: int
-    #: The text as it is shown, given whether it is a final.
+    #: Returns the text as it is shown; the second argument is whether it is a final.
     written: Callable[[str, bool], str]
-    #: The spelling of a name that the model can write, or None.
+    #: Returns a name as the model can spell it, or None.
     spelt: Callable[[str], str | None]
 
     def stream(self, names: str) -> Any:
@@ -78,15 +77,13 @@ def _unpacked(path: Path) -> Iterator[Path]:
     content = memoryview(path.read_bytes())
     names = (*(f"{role}.onnx" for role in _TRANSDUCER), "tokens.txt")
     try:
-        # A header in JSON, and four files, each behind its length.
+        # A header in JSON, and four files, each preceded by its length.
         header, *files = _blocks(content, 1 + len(names))
         is_free = msgspec.json.decode(header).get("free") is not False
     except (struct.error, ValueError, AttributeError, msgspec.DecodeError) as error:
-        raise InputError(f"{path}: it is no model of Kroko, or cut off; download it again") from error
+        raise InputError(f"{path}: it is not a model of Kroko, or truncated; download it again") from error
     if not is_free:
-        raise InputError(
-            f"{path}: it is encrypted, for Kroko's own program; take one of the community models"
-        )
+        raise InputError(f"{path}: it is encrypted for Kroko's own program; use one of the community models")
     with TemporaryDirectory(prefix="surtitle-") as place:
         for name, file in zip(names, files, strict=True):
             (Path(place) / name).write_bytes(file)
@@ -127,20 +124,20 @@ def _graphs(folder: Path) -> dict[str, str]:
 
 
 def _by_size(file: Path) -> tuple[bool, str]:
-    """Many folders hold each file in 8 bits as well, which is much faster."""
+    """Prefers 8 bits, which are much faster; many folders contain each file in both forms."""
     return ".int8." not in file.name, file.name
 
 
 def _tokens(folder: Path) -> list[str]:
-    """The pieces of text that the model writes; empty if the file is none of tokens."""
+    """The pieces of text that the model writes; empty if the file is not a list of tokens."""
     try:
         lines = (folder / "tokens.txt").read_text("utf-8").splitlines()
     except UnicodeDecodeError:
         return []
-    # White space is a token of some, and written as a number alone.
+    # If white space is a token, its line is only a number.
     rows = [line.split() for line in lines]
     is_whole = all(1 <= len(row) <= 2 and row[-1].isdecimal() for row in rows)
-    # <blk>, <unk> and bytes are no text.
+    # <blk>, <unk> and bytes are not text.
     return [row[0] for row in rows if len(row) == 2 and not re.fullmatch("<.*>", row[0])] if is_whole else []
 
 
@@ -158,14 +155,14 @@ def _engine(folder: Path, threads: int) -> Any:
     unit = _unit(folder, _tokens(folder))
     if not unit:
         return make.from_transducer(**graphs, **settings)
-    # Names take a beam. The decoder and joiner that run for it are small.
+    # A bias towards names needs a beam search; its decoder and joiner are small.
     with TemporaryDirectory(prefix="surtitle-") as place:
         settings |= {"decoding_method": "modified_beam_search", "modeling_unit": unit}
         return make.from_transducer(**graphs, **settings, bpe_vocab=_vocabulary(folder, place))
 
 
 def _unit(folder: Path, tokens: Sequence[str]) -> str:
-    """What the library splits names into; empty if it cannot."""
+    """The units into which the library splits names; empty if it cannot."""
     is_han = any(map(HAN.match, tokens))
     if (folder / "bpe.model").is_file():
         return "cjkchar+bpe" if is_han else "bpe"
@@ -192,11 +189,11 @@ def _pieces(folder: Path) -> Any:
     try:
         return SentencePieceProcessor(model_file=str(file))
     except (OSError, RuntimeError) as error:
-        raise InputError(f"{file}: it is no model of SentencePiece; copy it again, or remove it") from error
+        raise InputError(f"{file}: it is not a SentencePiece model; copy it again, or remove it") from error
 
 
 def _speller(folder: Path, tokens: Sequence[str]) -> Callable[[str], bool]:
-    """Whether the model can write a word: the library would lean towards the rest of it."""
+    """Whether the model can write a word; otherwise the library would add a bias towards a part of it."""
     if "model" in _graphs(folder) or not _unit(folder, tokens):
         return lambda _word: False
     pieces, known = _pieces(folder), {*tokens}
@@ -206,7 +203,7 @@ def _speller(folder: Path, tokens: Sequence[str]) -> Callable[[str], bool]:
 
 
 def _writer(folder: Path) -> Callable[[str, bool], str]:
-    """Adds marks, by the punctuation model in the folder if there is one."""
+    """Adds punctuation by the model in the folder, if there is one."""
     import sherpa_onnx
 
     file = min(folder.glob("*punct*/model*.onnx"), default=None)
@@ -219,23 +216,23 @@ def _writer(folder: Path) -> Callable[[str, bool], str]:
         return lambda text, _is_final: marks.add_punctuation_with_case(text)
     offline = sherpa_onnx.OfflinePunctuationModelConfig(ct_transformer=str(file))
     whole = sherpa_onnx.OfflinePunctuation(sherpa_onnx.OfflinePunctuationConfig(model=offline))
-    # It reads a sentence as a whole, and would end each partial with a full stop.
+    # It expects a whole sentence, and would end each partial with a full stop.
     return lambda text, is_final: whole.add_punctuation(text) if is_final else text
 
 
 def _tried(folder: Path, threads: int, path: str) -> int:
-    """The number of samples that the model hears at once. Raises `InputError` if it cannot be loaded."""
+    """The number of samples per decoding step. Raises `InputError` if the model cannot be loaded."""
     try:
         return tried("operators.recognizers.sherpa.model:try_model", folder, threads)
     except FailedTrialError as error:
         raise InputError(
-            f"{path}: the speech model cannot be loaded ({error}); check that its files are whole, and of "
-            "one streaming zipformer"
+            f"{path}: the speech model cannot be loaded ({error}); check that its files are complete and "
+            "belong to one streaming zipformer"
         ) from None
 
 
 def try_model() -> None:
-    """Load the model of the command line and hear silence, and print how much of it was needed."""
+    """Load the model of the command line and print how many samples of silence a first step needs."""
     folder, threads = Path(sys.argv[1]), int(sys.argv[2])
     engine = _engine(folder, threads)
     _writer(folder)("a word", True)

@@ -1,4 +1,4 @@
-"""One stream's recogniser: partials as the text grows, a segment to each of the model's endpoints."""
+"""One stream's recogniser: partials as the text grows; a segment ends at each of the model's endpoints."""
 
 from collections.abc import Sequence, Set
 from itertools import pairwise
@@ -16,9 +16,9 @@ from operators.recognizers.protocol import Change, Hypothesis, Recognizer
 from operators.recognizers.segments import Segments, Word
 from operators.recognizers.sherpa.model import HAN, load
 
-# The sound goes to the engine in pieces of this length, however it is cut into chunks.
+# The sound goes to the engine in pieces of this length, whatever the length of the chunks.
 _PIECE_S = 0.1
-# A token's time is that at which it was written, early in its sound.
+# Duration assumed for a token; its reported time is early in its sound.
 _TOKEN_S = 0.2
 
 
@@ -35,7 +35,7 @@ class SherpaRecognizer(Recognizer):
         update_interval_s: float = USUAL.update_interval_s,
         threads: int = 1,
     ) -> None:
-        # Not resolved: what a cache links to has another name.
+        # Not resolved, because the targets of a cache's links have other names.
         self._model = load(str(Path(model_path).absolute()), threads)
         self._segments = Segments(update_interval_s, self._model.written)
         self._names = ""
@@ -45,11 +45,11 @@ class SherpaRecognizer(Recognizer):
         self._base_s = self._heard_s = 0.0
 
     def expect(self, words: Set[str]) -> None:
-        """Lean towards these words; called before any sound."""
+        """Add a bias towards these words; called before any sound."""
         self._names = "/".join(sorted(filter(None, map(self._model.spelt, words))))
 
     def part(self, change: Change) -> None:
-        """As of `PartsVoices`."""
+        """See `PartsVoices`."""
         self._segments.change = change
 
     @override
@@ -98,7 +98,7 @@ class SherpaRecognizer(Recognizer):
         return hypotheses
 
     def _words(self) -> list[Word]:
-        """The words of the engine's segment; all are one where its tokens are bytes instead of text."""
+        """The words of the engine's segment; a single word if its tokens are bytes instead of text."""
         result = self._result()
         tokens, times = result.tokens, [self._base_s + result.start_time + one for one in result.timestamps]
         if len(tokens) != len(times) or "".join(tokens).strip() != result.text.strip():
@@ -115,6 +115,6 @@ class SherpaRecognizer(Recognizer):
             return self._model.engine.get_result_all(self._stream)
         except (IndexError, UnicodeDecodeError) as error:
             raise InputError(
-                f"{self._model.folder}: the model writes a token that is not in tokens.txt; take the file "
+                f"{self._model.folder}: the model writes a token that is not in tokens.txt; use the file "
                 "that was published with it"
             ) from error

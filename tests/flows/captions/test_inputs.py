@@ -60,10 +60,10 @@ def test_a_microphone_is_found_but_not_opened_until_it_is_heard_and_can_be_let_g
         (
             {"audio": "talk.wav"},
             {},
-            "the installed model of moonshine knows English only; choose .* for French",
+            "the installed model of moonshine supports English only; choose .* for French",
         ),
-        ({"rooms": True}, {}, "the installed model of moonshine knows English only; choose .* for French"),
-        ({"rooms": True}, {"from": ["English", "Turkish"]}, "azure.language is en-GB, and Turkish is to be"),
+        ({"rooms": True}, {}, "the installed model of moonshine supports English only; choose .* for French"),
+        ({"rooms": True}, {"from": ["English", "Turkish"]}, "is en-GB, but the spoken language is Turkish"),
     ],
 )
 def test_a_job_checks_its_recogniser_for_each_spoken_language(

@@ -135,7 +135,7 @@ def test_a_spoken_language_that_the_recogniser_does_not_know_is_a_problem() -> N
     german = {"from": "German", "captions_only": True}
     (found,) = examined(translate=german, recognize={"engine": "moonshine"})["recogniser"]
     assert found.verdict == "problem"
-    assert found.sentence.startswith("the installed model of moonshine knows English only; choose")
+    assert found.sentence.startswith("the installed model of moonshine supports English only; choose")
     (found,) = examined(translate=german)["recogniser"]
     assert (found.verdict, found.sentence) == ("ok", "whisper can be loaded; it recognises German")
 

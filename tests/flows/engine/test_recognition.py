@@ -41,12 +41,12 @@ def test_azure_is_asked_for_the_spoken_language_or_refuses_it() -> None:
     asked = {one: locale(AzureSettings(), one) for one in LANGUAGES if one.code in LOCALES}
     assert all(language(tag).general == one for one, tag in asked.items())
     assert len(asked) > 70
-    with pytest.raises(UsageError, match="Azure's recogniser does not know Tibetan"):
+    with pytest.raises(UsageError, match="surtitle has no Azure tag for Tibetan"):
         locale(AzureSettings(), language("Tibetan"))
     portuguese, european = language("pt"), language("pt-PT")
     assert locale(AzureSettings(), european) == locale(AzureSettings(language="pt-PT"), portuguese) == "pt-PT"
     with pytest.raises(
-        UsageError, match=r"azure\.language is pt-BR, and European Portuguese is to be spoken"
+        UsageError, match=r"azure\.language is pt-BR, but the spoken language is European Portuguese"
     ):
         locale(AzureSettings(language="pt-BR"), european)
 
@@ -57,19 +57,19 @@ def test_azure_is_asked_for_the_spoken_language_or_refuses_it() -> None:
         (
             "moonshine",
             None,
-            "model of moonshine knows English only; choose --recognizer auto for French",
+            "model of moonshine supports English only; choose --recognizer auto for French",
         ),
-        ("moonshine", bundled_model(), "tiny-en: by its name, this model recognises English, and French is"),
-        ("vosk", Path("vosk-model-small-cn-0.22"), "this model recognises Chinese, and French is to be"),
+        ("moonshine", bundled_model(), "tiny-en: by its name, this model recognises English, but"),
+        ("vosk", Path("vosk-model-small-cn-0.22"), "recognises Chinese, but the spoken language is"),
         (
             "sherpa",
             Path("models/sherpa-onnx-streaming-zipformer-de-kroko-2025-08-06"),
-            "recognises German, and French is",
+            "recognises German, but the spoken",
         ),
         (
             "sherpa",
             Path("models/Kroko-PT-Community-64-L-Streaming-001.data"),
-            "recognises Portuguese, and French is",
+            "recognises Portuguese, but the spoken",
         ),
         ("vosk", None, "vosk comes without a model: name the folder of one with --speech-model"),
         ("whisper", Path("base.en"), "base.en does not recognise French; `surtitle models --speech` lists"),
@@ -90,7 +90,7 @@ def test_a_recogniser_of_another_language_is_refused(engine: str, folder: Path |
 
 def test_azure_is_not_told_to_hear_another_language_than_the_spoken_one() -> None:
     settings = azure(host="ws://localhost:5000", language="en-US")
-    with pytest.raises(UsageError, match=r"azure\.language is en-US, and German is to be spoken; leave"):
+    with pytest.raises(UsageError, match=r"azure\.language is en-US, but the spoken language is German"):
         check_recognizer(settings, spoken=(language("German"),), is_live=True)
 
 

@@ -213,10 +213,10 @@ def test_a_folder_that_is_no_model_is_refused(tmp_path: Path) -> None:
     assert "this is not the vocabulary of a Whisper model" in complaint()
     (tmp_path / "vocabulary.txt").unlink()
     (tmp_path / "vocabulary.json").write_text("[" + '"a",' * 50256 + '"<|endoftext|>"]')
-    assert "knows English only; name a multilingual one for French" in complaint((language("French"),))
-    assert "knows English only; name a multilingual one for several languages" in complaint(())
+    assert "supports English only; name a multilingual one for French" in complaint((language("French"),))
+    assert "supports English only; name a multilingual one for several languages" in complaint(())
 
 
 def test_a_language_that_no_whisper_knows_is_refused() -> None:
-    with pytest.raises(UsageError, match="this Whisper model does not know Irish; choose another"):
+    with pytest.raises(UsageError, match="this Whisper model does not support Irish; choose another"):
         check_whisper(settings(), (ENGLISH, language("Irish")), True)

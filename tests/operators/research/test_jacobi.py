@@ -108,5 +108,5 @@ def test_no_bias_accepts_padding(prompt: list[int], limit: int, pad: int, bias: 
 
 @pytest.mark.parametrize("length", [{"block": 0}, {"horizon": 0}])
 def test_no_length_is_no_block(length: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="is none"):
+    with pytest.raises(ValueError, match="is not possible"):
         Jacobi(toy_task([1]), **length)

@@ -355,7 +355,7 @@ def test_a_stream_too_many_is_told_of_once_and_counted() -> None:
     assert (door.complaint(), told) == (None, [])
     assert [door.admits(stream) for stream in "cbc"] == [False, True, False]
     assert len(told) == 1
-    assert told[0].startswith("room 'c' has no place: 2 rooms are in, the most that translate.rooms allows")
+    assert told[0].startswith("room 'c' is refused: 2 rooms are open, the maximum of translate.rooms")
     assert door.refused == 2
     assert door.complaint() == ("2 updates of 1 stream without a place were left out; raise translate.rooms")
 

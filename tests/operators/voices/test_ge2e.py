@@ -111,7 +111,7 @@ def test_other_files_are_refused_in_one_sentence_without_running_or_holding_what
         tracemalloc.stop()
     sentence = str(error.value)
     assert sentence.startswith(f"{file}: these are not the weights of the voice encoder (")
-    assert sentence.endswith("); delete the file, and `surtitle models get voices` fetches it again")
+    assert sentence.endswith("); remove the file, and fetch it again with `surtitle models get voices`")
     assert said in sentence
     assert sentence.isprintable()
     assert [one.name for one in tmp_path.iterdir()] == [file.name]

@@ -162,7 +162,7 @@ def test_a_text_is_cut_where_its_language_needs_no_more_and_of_finals_that_is_to
         text = transcriber.transcribe(window(is_final=is_final))
         assert len(told) == is_final
     assert len((text or "").split()) == tokens
-    assert told[0].sentence.startswith("the recogniser wrote more than 4.0 s of speech can hold")
+    assert told[0].sentence.startswith("the recogniser wrote more text than 4.0 s of speech can contain")
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(1.6, 7), (4.0, 14)])
