@@ -1,5 +1,5 @@
 # Every target does its own set-up: the first one takes some minutes, later ones none.
-# make PYTHON=… names the interpreter, CMAKE_ARGS=… adds options for llama.cpp; see docs/packages.md.
+# make PYTHON=… names the interpreter, CMAKE_ARGS=… adds options for llama.cpp; see docs/models.md.
 
 .DEFAULT_GOAL := help
 # Python must store its bytecode, or each process would compile it again; some container images disable this.
@@ -106,7 +106,7 @@ test-package: packages $(READY) ## install the packages in clean environments, a
 release-check: $(READY)
 	PYTHONPATH=.ci .venv/bin/python -m release check
 
-# See docs/releasing.md; make release DRY_RUN=1 does everything except the tag.
+# See CONTRIBUTING.md; make release DRY_RUN=1 does everything except the tag.
 release: release-check lint test docs test-package ## check everything, build the packages and tag the commit (half an hour)
 	cd dist && sha256sum surtitle-* >SHA256SUMS
 	PYTHONPATH=.ci .venv/bin/python -m release $(if $(DRY_RUN),rehearse,tag)

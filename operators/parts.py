@@ -71,5 +71,5 @@ class Parts(Mapping[str, P], Generic[P]):
                 f"{self._what}, {where.value}, cannot be loaded: {error}; correct or remove it"
             ) from error
         if not isinstance(part, self._kind):
-            raise UsageError(f"{where.value} is not {self._what}; see docs/extend.md")
+            raise UsageError(f"{where.value} is not {self._what}; see docs/architecture.md")
         return part

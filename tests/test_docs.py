@@ -11,7 +11,7 @@ def test_every_page_that_the_program_names_is_there() -> None:
     sources = [
         path for folder in ("flows", "connectors", "operators") for path in (ROOT / folder).rglob("*.py")
     ]
-    named = {one for path in sources for one in re.findall(r"(?<![/`])docs/[\w/.-]+\.md", path.read_text())}
+    named = {one for path in sources for one in re.findall(r"(?<![/`:])docs/[\w/.-]+\.md", path.read_text())}
     assert named
     assert [one for one in sorted(named) if not (ROOT / one).is_file()] == []
 

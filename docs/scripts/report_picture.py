@@ -1,6 +1,6 @@
 """Draws docs/report.png: a recording translated with a draft, and again at every update, compared on a page.
 
-PYTHONPATH=. .venv/bin/python docs/scripts/report_picture.py RECORDING
+PYTHONPATH=. .venv/bin/python docs/scripts/report_picture.py RECORDING SEGMENT
 """
 
 import subprocess
@@ -15,8 +15,8 @@ DOCS = Path(__file__).parent.parent
 WIDTH, HEIGHT = 1270, 1180
 
 
-def main(recording: str) -> None:
-    """Caption the recording twice, and draw the segment with the most erasure."""
+def main(recording: str, segment: str) -> None:
+    """Caption the recording twice, and draw how the segment grew."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         partials, draft, again = (folder / f"{name}.jsonl" for name in ("partials", "draft", "again"))
@@ -41,7 +41,7 @@ def main(recording: str) -> None:
             again,
         )
         surtitle("report", draft, again, "-o", folder / "report.html")
-        draw(folder / "report.html")
+        draw(folder / "report.html", segment)
 
 
 def surtitle(*arguments: str | Path) -> None:
@@ -49,15 +49,16 @@ def surtitle(*arguments: str | Path) -> None:
     subprocess.run([Path(sys.executable).with_name("surtitle"), *arguments], check=True)
 
 
-def draw(report: Path) -> None:
-    """Draw how the segment with the most erasure grew: the first one in the table."""
+def draw(report: Path, segment: str) -> None:
+    """Draw how one segment grew."""
     with open_browser() as browser:
         page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
         page.goto(report.as_uri())
-        worst = page.locator("section[aria-labelledby=segments] tbody a").first.get_attribute("href")
-        page.locator(f"details{worst}").evaluate("one => { one.open = true; one.scrollIntoView() }")
+        row = page.locator("section[aria-labelledby=segments] tbody a").get_by_text(segment, exact=True)
+        details = page.locator(f"details{row.first.get_attribute('href')}")
+        details.evaluate("one => { one.open = true; one.scrollIntoView() }")
         page.screenshot(path=DOCS / "report.png")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:3])

@@ -127,7 +127,7 @@ class BiasedAcceptance(MarginAcceptance):
 
 
 class UtilityAcceptance(Acceptance):
-    """Cuts a draft where the gain is worth the erasure; our own rule, see docs/decoding.md.
+    """Cuts a draft where the gain is worth the erasure; our own rule, see docs/method.md.
 
     Cutting a draft of n tokens at place i erases n - i of them. The gain is their shortfall against the
     model's own choices: log p_best - log p_draft, summed from i on. The draft is cut where the gain exceeds
@@ -222,9 +222,9 @@ def acceptance(name: str, bias: float | None = None, embeddings: Embeddings | No
 BIAS = 0.2
 #: The rule for models trained on unfinished text: its captions are better than those of the bias rule, at the
 #: same erasure or less. Higher prices erase even less, but keep drafts without a sentence's end
-#: (docs/decoding.md).
+#: (docs/method.md).
 UTILITY = "utility-0.6"
-#: Number of draft tokens that a final with less bias verifies first; see the cost model in docs/decoding.md.
+#: Number of draft tokens that a final with less bias verifies first (8e8a84cd:docs/decoding.md).
 FINAL_BLOCK = 7
 
 

@@ -1,7 +1,7 @@
 """Beam search: the most probable of several continuations, where a greedy decoder chooses token by token.
 
 A small model often chooses a word that has no good continuation. A beam search evaluates the next token of
-the most probable hypotheses in one pass (docs/decoding.md). Hypotheses far behind the best are dropped
+the most probable hypotheses in one pass (docs/method.md). Hypotheses far behind the best are dropped
 (threshold pruning, Freitag and Al-Onaizan 2017), so a certain model follows only one. A hypothesis that ends
 in the same tokens as a better one is dropped too (recombination, Zhang et al. 2018).
 """

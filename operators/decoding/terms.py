@@ -34,7 +34,7 @@ class LogitBias(NamedTuple):
 
 
 #: The bias towards terms, and towards those whose translations are copied into the source; chosen by
-#: measurement (docs/glossary.md).
+#: measurement (8e8a84cd:docs/glossary.md).
 TERM, COPIED = LogitBias(5.0, 8.0), LogitBias(2.0, 4.0)
 
 

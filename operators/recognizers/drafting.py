@@ -88,7 +88,7 @@ class DraftingTranscriber(Transcriber):
         return self._shown
 
 
-#: The logit bias in nats; docs/glossary.md reports its effect.
+#: The logit bias in nats; 8e8a84cd:docs/glossary.md reports its effect.
 _NATS = 4.0
 #: Minimum letters of a name; shorter words are guessed too easily.
 _LEAST = 4

@@ -227,7 +227,7 @@ MARGIN = 0.2
 _ENGLISH_TOKENS_PER_S, _TOKENS_PER_S, _MIN_TOKENS = 6.5, 13.0, 8
 #: A transcript in English is doubtful if the mean log probability of its tokens is below the first value, or
 #: below the second if it has fewer tokens than the third. This applies to one of 1258 transcripts of real
-#: English speech, and to 19 of 29 of speech in other languages (docs/recognition.md).
+#: English speech, and to 19 of 29 of speech in other languages (8e8a84cd:docs/recognition.md).
 _DOUBTFUL, _BRIEF_DOUBTFUL, _BRIEF = -0.9, -1.25, 8
 
 

@@ -20,7 +20,7 @@ _LONG = {pair[:2]: pair[3:] for pair in _CODES.split()}
 _OTHERS = {"zh": ("cmn_Hans", "cmn", "zho_Hans"), "no": ("nob",), "ar": ("arb",), "zh-Hant": ("cmn_Hant",)}
 
 
-#: Number of words that wait: these models translate even half a word fluently (docs/encoder-decoder.md).
+#: Number of words that wait: these models translate even half a word fluently (docs/method.md).
 HOLD_BACK = 1
 
 

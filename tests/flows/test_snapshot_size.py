@@ -28,7 +28,7 @@ from tests.killing import settings, speech
 from tests.program import ROOT
 from tests.recovering import ToyResources, main
 
-WORDS = re.findall(r"[A-Za-z]+[,.]?", (ROOT / "docs" / "decoding.md").read_text())
+WORDS = re.findall(r"[A-Za-z]+[,.]?", (ROOT / "docs" / "method.md").read_text())
 #: Of the base model.
 VOCABULARY = 262_144
 
