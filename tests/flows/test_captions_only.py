@@ -33,7 +33,7 @@ def run(speech: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stderr == (
-        "surtitle: translate.model: without effect, as nothing is translated (captions_only)\n"
+        "surtitle: translate.model: no effect, because nothing is translated (captions_only)\n"
     )
     (folder / "stdout").write_text(done.stdout)
     return folder
