@@ -66,7 +66,7 @@ def test_each_channel_has_every_sentence_in_its_language_in_the_order_of_speech(
     assert "orçamento" in portuguese[3], "translated from English"
     # Nobody expected Spanish: it stays what it is, and says so.
     assert english[4] == portuguese[4] == f"[español] {SAID[4][1]}"
-    assert done.stderr.count("Spanish is spoken, which is shown as it was said; name it with --from") == 1
+    assert done.stderr.count("Spanish is spoken, and is shown without translation; to translate it") == 1
     for code in ("en", "pt"):
         captions = captions_in(tmp_path / f"c.{code}.jsonl")
         assert {one.language for one in captions} == {code}

@@ -125,7 +125,7 @@ def test_a_file_of_the_settings_holds_one_recording_and_each_begins_anew(tmp_pat
     options = ("--captions-only", "--settings", settings)
     refused = surtitle("subtitle", *talks, *options, cwd=tmp_path)
     assert refused.returncode == 2
-    assert "output.log, output.summary: it would hold only the last of 2 recordings" in refused.stderr
+    assert "output.log, output.summary: it would contain only the last of 2 recordings" in refused.stderr
     for path in talks:
         assert surtitle("subtitle", path, *options, cwd=tmp_path).returncode == 0
         assert log.stat().st_size

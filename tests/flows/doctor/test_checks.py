@@ -128,7 +128,7 @@ def examined(**stages: dict[str, Any]) -> dict[str, list[Finding]]:
 
 def test_a_model_of_the_hub_is_not_fetched() -> None:
     (found,) = examined(translate={"to": "German", "model": "hub:nobody/nothing:none.gguf"})["model"]
-    assert (found.verdict, "was not fetched yet" in found.sentence) == ("warning", True)
+    assert (found.verdict, "was not downloaded yet" in found.sentence) == ("warning", True)
 
 
 def test_a_spoken_language_that_the_recogniser_does_not_know_is_a_problem() -> None:

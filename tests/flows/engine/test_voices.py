@@ -55,7 +55,7 @@ def test_the_doctor_says_whether_voices_can_be_told_apart(
     assert (found.verdict, "`surtitle models get voices` downloads" in found.sentence) == ("ok", True)
     (found,) = speakers(SpeakersSettings(voices=3))
     assert (found.verdict, found.remedy) == ("warning", "surtitle models get voices")
-    can = [Finding("ok", "Voices can be told apart with --speakers")]
+    can = [Finding("ok", "Speakers can be distinguished with --speakers")]
     assert speakers(SpeakersSettings(model=str(write_wespeaker(tmp_path / "own.onnx")))) == can
     monkeypatch.setattr("flows.doctor.checks.voices_file", lambda: tmp_path)
     assert speakers(SpeakersSettings()) == can
