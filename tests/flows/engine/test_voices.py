@@ -37,7 +37,7 @@ def test_settings_that_cannot_be_used_are_refused_before_a_model_is_loaded(tmp_p
     with pytest.raises(InputError, match=r"none.onnx: there is no such file; check its name"):
         check_speakers(SpeakersSettings(model=str(tmp_path / "none.onnx")))
     with pytest.raises(
-        UsageError, match="--speakers 1 calls the only speaker like the room or the recording"
+        UsageError, match="--speakers 1 names the only speaker after the room or the recording"
     ):
         check_speakers(SpeakersSettings(voices=1, names="names.tsv"))
     asked = ("--speakers", "--set", "speakers.model=none.onnx", "--to", "pt")
