@@ -55,7 +55,7 @@ def program() -> Any:
 
 
 def understood(words: list[str]) -> None:
-    """Raise whatever the command line says against these words; runs nothing."""
+    """Raise the error of the command line for these words, if any; runs nothing."""
     command = program()
     while hasattr(command, "commands") and not words[0].startswith("-"):
         command, words = command.commands[words[0]], words[1:]
