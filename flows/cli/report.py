@@ -63,7 +63,7 @@ def report(
     if len(events) > 2:
         raise UsageError(f"{len(events)} files were given; give one to report on, or two to compare")
     if len(events) > 1 and (given := _given({"--json": json, "--simulstream": simulstream})):
-        raise UsageError(f"{given} works with one file only; give one file")
+        raise UsageError(f"{given} can be used with one file only; give one file")
     of_text = _given({"--reference": reference, "--tokenizer": split, "--simulstream": simulstream})
     readings = [_reading(path, to, split, of_text) for path in events]
     check_distinct(files.items(), [*events, reference])

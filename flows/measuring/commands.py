@@ -228,7 +228,7 @@ def partials(
     lag: Lag = 3,
     limit: Annotated[int | None, typer.Option(min=1, help="Number of segments.")] = None,
 ) -> None:
-    """Convert a text to partials like a recogniser's, which grow by a few words; a word takes 0.4 s."""
+    """Convert a text to partials like a recogniser's, which grow by a few words each; a word takes 0.4 s."""
     if (source is None) == (data is None):
         raise UsageError("give a text, or --data with the name of a corpus")
     with loading():
@@ -262,7 +262,7 @@ def loadgen(
     speech_model: SpeechModel = None,
     server: Annotated[
         str | None,
-        typer.Option(help="Address of a `surtitle serve`.", show_default="the flow in this process"),
+        typer.Option(help="Address of a running `surtitle serve`.", show_default="the flow in this process"),
     ] = None,
     rooms: Annotated[str, typer.Option(help="Numbers of rooms to measure, one after the other.")] = "1,4",
     seconds: Annotated[float, typer.Option(min=0.5, max=86_400, help="Seconds for which they speak.")] = 30.0,

@@ -44,7 +44,9 @@ To = Annotated[
 ]
 From = Annotated[
     Text,
-    typer.Option("--from", help="Languages of the speech; auto detects them.", show_default="English"),
+    typer.Option(
+        "--from", help="Language of the speech, or several; auto detects it.", show_default="English"
+    ),
 ]
 RoomsTo = Annotated[
     Texts, typer.Option("--to", help="Languages that rooms may be captioned in.", show_default=False)

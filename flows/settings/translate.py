@@ -50,8 +50,8 @@ BEAM = 4
 class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The language model and how it decodes."""
 
-    #: Language of the speech, by name or code; or several (a list, or English,Portuguese), one per sentence.
-    #: auto detects the language.
+    #: Language of the speech, by name or code; or several that are spoken in turn (a list, or
+    #: English,Portuguese). auto detects the language.
     source: str | tuple[str, ...] = msgspec.field(name="from", default="English")
     #: Language of the captions, by name or code; or several (a list, or German,French). By default, `live`,
     #: `file`, `replay` and `subtitle` use the system's language, or ask; other commands require it.

@@ -145,7 +145,7 @@ def test_a_report_that_is_impossible_is_refused_in_one_sentence(tmp_path: Path, 
         (refused(talk, "--tokenizer", "words"), UsageError, "there is no tokenizer 'words'"),
         (refused(backwards), InputError, "segment 0, revision 0: its speech ends at 1 s, before it begins"),
         (refused(talk, talk, talk), UsageError, "3 files were given"),
-        (refused(talk, talk, "--json", tmp_path / "x"), UsageError, "--json works with one file only"),
+        (refused(talk, talk, "--json", tmp_path / "x"), UsageError, "--json can be used with one file only"),
     ):
         assert isinstance(error, kind)
         assert words in str(error)
