@@ -89,7 +89,9 @@ Audio = Annotated[
 ]
 Address = Annotated[
     str | None,
-    typer.Argument(help="Broadcast instead: https://….m3u8 (HLS), or rtmp://….", show_default=False),
+    typer.Argument(
+        help="Broadcast instead of the microphone: https://….m3u8 (HLS) or rtmp://….", show_default=False
+    ),
 ]
 Events = Annotated[Path, typer.Argument(help="Partials, translations or captions (JSONL).")]
 

@@ -91,7 +91,7 @@ def _list_speech(source: str | None, target: str | None, *, as_json: bool) -> No
 @models_app.command()
 def get(
     name: Annotated[str, typer.Argument(help="A name of `surtitle models`, or hub:OWNER/REPO:FILE.gguf.")],
-    speech: Annotated[bool, typer.Option("--speech", help="A name of `surtitle models --speech`.")] = False,
+    speech: Annotated[bool, typer.Option("--speech", help="NAME is of `surtitle models --speech`.")] = False,
     source: Annotated[
         str | None,
         typer.Option("--from", help="Language of the speech, for firefox and opus-mt.", show_default="none"),

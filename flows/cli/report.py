@@ -44,7 +44,7 @@ def report(
 ) -> None:
     """Report the latency and stability of captions from the files of a run.
 
-    A file of captions contains everything. An erasure log contains no text, so its report shows erasure and
+    A file of captions gives all figures. An erasure log contains no text, so its report shows erasure and
     latency only.
     """
     with loading():

@@ -163,7 +163,7 @@ def model(settings: TranslateSettings, doing: Progress, engines: list["Engine"])
 
 
 def advised(advice: str) -> Finding:
-    return Finding("ok", f"for these languages, {advice} (see `surtitle models`)")
+    return Finding("ok", f"`surtitle models` for these languages: {advice}")
 
 
 def _is_absent(name: str, direction: Direction) -> bool:

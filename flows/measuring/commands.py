@@ -26,7 +26,7 @@ Json = Annotated[Path | None, typer.Option("--json", help="Write the signature a
 Sources = Annotated[
     list[Path] | None,
     typer.Argument(
-        help="A text (one segment per line), partials (JSONL), or recordings (--task speech).",
+        help="A text (one segment per line), partials (JSONL), or recordings (bench --task speech).",
         metavar="[SOURCE...]",
         show_default=False,
     ),
@@ -223,7 +223,7 @@ def partials(
     output: Annotated[
         Path, typer.Option("-o", "--output", help="File to write (JSONL), for bench, replay and trace.")
     ] = Path("/dev/stdout"),
-    spoken: Annotated[str, typer.Option("--from", help="Language of a corpus.")] = "English",
+    spoken: Annotated[str, typer.Option("--from", help="Language of the text from --data.")] = "English",
     data: Data = None,
     lag: Lag = 3,
     limit: Annotated[int | None, typer.Option(min=1, help="Number of segments.")] = None,

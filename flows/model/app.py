@@ -69,9 +69,7 @@ def heads(
     prefixes: Prefixes = 0.5,
     seed: Seed = 1,
     heads: Annotated[int, typer.Option(min=1, max=16, help="Number of heads.")] = 4,
-    prompts: Annotated[
-        int, typer.Option(min=1, help="Number of sources whose translations are learned from.")
-    ] = 3000,
+    prompts: Annotated[int, typer.Option(min=1, help="Number of translations to learn from.")] = 3000,
     epochs: Annotated[int, typer.Option(min=1, help="Number of times to learn each translation.")] = 8,
     data: Annotated[
         Literal["distilled", "original"],
