@@ -1,7 +1,6 @@
 """Dataflows made of stages, their settings, and the command line.
 
-To build your own flow, get its translator from here: `open_engine` loads the model that `TranslateSettings`
-name.
+To build your own flow, get its translator from here: `open_engine` loads the model of `TranslateSettings`.
 """
 
 from typing import TYPE_CHECKING

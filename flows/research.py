@@ -26,7 +26,7 @@ def check(settings: TranslateSettings) -> None:
     """Raise `UsageError` for contradicting settings."""
     if settings.draft_model is not None and settings.method not in DRAFTED:
         raise UsageError(
-            f"a draft model drafts for the methods {' and '.join(DRAFTED)} alone; "
+            f"only the methods {' and '.join(DRAFTED)} use a draft model; "
             f"leave it out, or choose another method than {settings.method}"
         )
     if settings.method == "heads" and settings.heads is None:
@@ -36,7 +36,7 @@ def check(settings: TranslateSettings) -> None:
         )
     if settings.method != "heads" and settings.heads is not None:
         raise UsageError(
-            "proposal heads are for the method heads alone; leave them out, or choose it instead of "
+            "only the method heads uses proposal heads; leave them out, or choose it instead of "
             f"{settings.method}"
         )
 
@@ -51,7 +51,7 @@ def open_heads(settings: TranslateSettings, model: Path) -> Heads | None:
 
 @cache
 def embeddings(model: Path) -> Embeddings:
-    """Those of the tokens that a model says. Raises `InputError` if it is of a kind that cannot be read."""
+    """The embeddings of a model's output tokens. Raises `InputError` if its format is not supported."""
     with needs_extra("llm", "the rule near-N"):
         from connectors.models.heads import output_layer
     rows = output_layer(model).rows
@@ -87,7 +87,7 @@ def drafters(
             made = [Jacobi(task, rule, block=block, horizon=settings.horizon, starts_with_draft=own)]
         case "recycle":
             made = [recycling(task, length, rule)]
-    # It joins the methods that have drafts of the last output alone (SpecASR, Wei et al. 2025).
+    # `check` allows it with methods that draft from the last output alone (SpecASR, Wei et al. 2025).
     if settings.draft_model is not None:
         made.append(ModelDrafts(task, prediction(settings)))
     return made

@@ -1,4 +1,4 @@
-"""Adapters of noise for tiny models, and what a model with one says."""
+"""Adapters of noise for tiny models, and the logits of a model with one."""
 
 import ctypes
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ def write_adapter(path: Path, adapter: Adapter) -> Path:
 
 
 def logits(path: Path, tokens: Sequence[int], adapter: Path | None = None) -> Logits:
-    """What a model says behind each token; with an adapter, as llama.cpp lays it over the model."""
+    """The logits after each token; an adapter is applied by llama.cpp."""
     settings = ContextSettings(cells=256, sequences=1, threads=1)
     with closing(LlamaModel(path)) as model, closing(LlamaContext(model, settings)) as context:
         if adapter is not None:

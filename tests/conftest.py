@@ -79,7 +79,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """All that was imported stays: no search for garbage need look at it."""
+    """Exclude everything imported so far from garbage collection."""
     gc.collect()
     gc.freeze()
 
@@ -119,6 +119,6 @@ def speech(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Options of a model of some kilobytes that babbles, where it does not matter what is said."""
+    """Options of a model of some kilobytes with meaningless output, for tests that do not read it."""
     path = write_model(tmp_path_factory.mktemp("model") / "small.gguf", pieces({}))
     return ["--model", str(path), "--set", "translate.threads=1"]

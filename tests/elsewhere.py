@@ -81,7 +81,7 @@ def load() -> set[str]:
 
 
 def move(system: str) -> list[tuple[int, int]]:
-    """Let all modules that are imported from now on believe that they are there; returns locks to come."""
+    """Make all modules that are imported from now on see that system; returns the locks that they take."""
     for name in [one for one in sys.modules if one.partition(".")[0] in PACKAGES]:
         del sys.modules[name]
     locks: list[tuple[int, int]] = []

@@ -22,7 +22,7 @@ class Reference:
         self._width = self._source.shape[1]
 
     def logits(self, source: Sequence[int], output: Sequence[int]) -> Array:
-        """Those behind the start and behind each token of ``output``."""
+        """The logits after the start and after each token of ``output``."""
         memory = self._encode(source)
         layers = range(1, 1 + sum(f"decoder_l{one}_rnn_W" in self._weights for one in range(1, 9)))
         cells = {layer: np.zeros(self._width) for layer in layers}

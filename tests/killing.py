@@ -84,7 +84,7 @@ def settings(
 
 
 def start(*command: str | Path) -> "subprocess.Popen[str]":
-    """A run under surtitle's own runner, or with more than one argument under another module."""
+    """A run under surtitle's own runner, or under another module if there are several arguments."""
     module = ["tests.recovering"] if len(command) == 1 else []
     return Program(
         [sys.executable, "-m", *module, *map(str, command)], cwd=ROOT, text=True,
@@ -136,7 +136,7 @@ def heed_signals() -> None:
 
 
 def wait_for_growth(path: Path, process: "subprocess.Popen[str]", before: int | None = None) -> None:
-    """Until a file has not the size that it had before, or the process is over."""
+    """Wait until the size of a file changes, or the process ends."""
     before = size(path) if before is None else before
     until(lambda: size(path) != before or process.poll() is not None, 180)
 

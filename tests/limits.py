@@ -1,4 +1,4 @@
-"""A limit on the size of files, which stands for a full disk."""
+"""A limit on the size of files, which imitates a full disk."""
 
 import resource
 from collections.abc import Iterator

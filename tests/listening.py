@@ -70,7 +70,7 @@ class Listening:
         self._process.stdin.flush()
 
     def wait_for(self, what: Callable[[dict[str, Any]], bool], timeout_s: float = 60.0) -> dict[str, Any]:
-        """The first event that fits, whether it came already or is yet to come."""
+        """The first event that matches, among those received and those to come."""
         with self._news:
             self._news.wait_for(lambda: self._is_over or any(map(what, self.events)), timeout_s)
             found = next(filter(what, self.events), None)

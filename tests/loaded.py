@@ -28,7 +28,7 @@ MODULES = (
 
 
 def begin(ask: dict[str, Any], handles: list[int]) -> list[str]:
-    """Become a process as if it had been started by a command, which is given back."""
+    """Turn this fork into a process as if it had been started by a command, and return the command."""
     for number, handle in enumerate(handles):
         os.dup2(handle, number)
     os.closerange(3, 4096)
@@ -57,7 +57,7 @@ def opened(like: TextIO, handle: int, *, is_unbuffered: bool) -> TextIO:
 
 
 def asked(control: socket.socket) -> list[str]:
-    """Wait for a run that is asked for. Returns in the process that is to run it, and only there."""
+    """Wait for a request to run, and fork. Returns only in the process that runs it."""
     running: dict[int, tuple[int, int]] = {}
     with selectors.DefaultSelector() as ready:
         ready.register(control, selectors.EVENT_READ)

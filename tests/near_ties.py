@@ -1,4 +1,4 @@
-"""Two ways to compute the same rows agree but for the noise of kernels, which decides near ties only."""
+"""Compares two computations of the same rows: noise of the kernels may decide near ties, and nothing else."""
 
 from collections.abc import Sequence
 
@@ -25,7 +25,7 @@ def agree(got: Logits, want: Logits) -> bool:
 def gap_where_they_part(
     session: Session, prompt: Sequence[int], left: Sequence[int], right: Sequence[int]
 ) -> float:
-    """By how much the best token is better than the next where two outputs part; 0 if they do not."""
+    """The margin of the best token where two outputs diverge; 0 if they do not."""
     if tuple(left) == tuple(right):
         return 0.0
     places = enumerate(zip(left, right, strict=False))

@@ -42,7 +42,7 @@ class Offered(Protocol):
     """The content of a server, such as a dictionary."""
 
     def get(self, path: str, /) -> bytes | None:
-        """What is at a path; None where there is nothing."""
+        """The content at a path; None if there is none."""
 
 
 @contextmanager

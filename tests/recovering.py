@@ -57,7 +57,7 @@ class ToyResources(RunResources):
 
     @override
     def _boundary_scorer(self) -> None:
-        """Rules alone say where sentences end."""
+        """Rules alone decide where sentences end."""
 
     @override
     def recognizer(self, _stream: str) -> Recognizer:
@@ -93,7 +93,7 @@ class _Slow(Translator):
 
 
 class _ToyRecognizer:
-    """Hears a word in every half second and a segment in every two, by the time of the sound alone."""
+    """Recognises a word every half second and a segment every two, whatever the sound is."""
 
     def __init__(self) -> None:
         self._began_s: float | None = None

@@ -1,4 +1,4 @@
-"""A model that says what a test has written down, with the probabilities that it has given."""
+"""A scripted model: a test gives its tokens and their probabilities."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -21,7 +21,7 @@ class Said(NamedTuple):
 
 
 class Says:
-    """A session that answers by ``after``, told the output; and remembers what it was asked."""
+    """A session that answers by ``after``, which gets the output so far; records its requests."""
 
     reused = 0
     kept = 0
@@ -62,7 +62,7 @@ def _row(said: Said) -> Logits:
 def script(
     text: Sequence[int], unsure: dict[int, tuple[float, int]] | None = None
 ) -> Callable[[tuple[int, ...]], Said]:
-    """Says ``text`` by the length of the output, whatever that is.
+    """Give the tokens of ``text`` by the length of the output, whatever the output is.
 
     ``unsure`` are places, each with the probability of its token and with the second one.
     """

@@ -75,7 +75,7 @@ class Run:
         return time.monotonic() - self._began
 
     def _watch(self) -> None:
-        """When the sound server says that somebody records."""
+        """Note when the sound server reports a recording."""
         pipe = self._news.stdout
         assert pipe is not None
         for line in pipe:
@@ -125,7 +125,7 @@ def _sentences(folder: Path) -> list[Path]:
 
 
 def _start(microphone: VirtualMicrophone, options: list[str], sentence: Path) -> dict[str, float | None]:
-    """Of one start, with the sentence spoken as soon as the microphone is open."""
+    """Measure one start, with the sentence spoken as soon as the microphone is open."""
     run = Run(microphone, options)
     run.until(lambda: run.opened is not None)
     microphone.play(sentence, wait=False)
@@ -157,7 +157,7 @@ def _first_captions(microphone: VirtualMicrophone, options: list[str], talk: Pat
 
 
 def _talk(sentences: list[Path], path: Path) -> Path:
-    """All of them with pauses between that end every sentence."""
+    """All sentences, with pauses between them that end every sentence."""
     pause = np.zeros(round(_PAUSE_S * _RATE), np.float32)
     parts = [part for one in sentences for part in (soundfile.read(one, dtype="float32")[0], pause)]
     soundfile.write(path, np.concatenate(parts), _RATE)

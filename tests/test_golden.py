@@ -1,4 +1,4 @@
-"""Outputs that a change of structure leaves as they are, byte for byte.
+"""Outputs that refactoring must not change by a byte.
 
 ``python -m tests.test_golden`` writes them again, after a change that is meant to be seen. What the command
 line and the settings take is in the generated pages of ``docs/reference/``, which have a test of their own.

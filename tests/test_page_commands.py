@@ -57,7 +57,7 @@ def command_line() -> Any:
 
 
 def understood(words: list[str]) -> None:
-    """Raise whatever the command line says against these words; runs nothing."""
+    """Raise the error of the command line for these words, if any; runs nothing."""
     command = command_line()
     while hasattr(command, "commands") and not words[0].startswith("-"):
         command, words = command.commands[words[0]], words[1:]

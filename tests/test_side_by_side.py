@@ -1,4 +1,4 @@
-"""What is said of test files that run side by side is true of those that are there."""
+"""The claims about test files that run in parallel hold for the existing files."""
 
 from pathlib import Path
 

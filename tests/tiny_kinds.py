@@ -152,7 +152,7 @@ def write_kind(path: Path, kind: str) -> Path:
 
 
 def _tensor(noise: np.random.Generator, name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Weights for which states neither explode nor fade at once: then nothing would show what they hold."""
+    """Weights for which states neither explode nor vanish; otherwise no output would depend on the states."""
     normal: NDArray[np.float64] = noise.normal(size=shape[::-1])
     if name.endswith("ssm_a"):
         decay: NDArray[np.float64] = -np.exp(normal - 2)

@@ -29,11 +29,11 @@ class Terminal:
         return self._run("capture-pane", "-p").rstrip("\n").split("\n")
 
     def history(self) -> list[str]:
-        """The same, and all that has scrolled out of the screen above it."""
+        """The rows on the screen, and all that have scrolled out of it."""
         return self._run("capture-pane", "-p", "-S", "-").rstrip("\n").split("\n")
 
     def dim(self) -> list[str]:
-        """Of each row what is dim."""
+        """The dim part of each row."""
         dim, parts = False, [""]
         for code in regex.findall(r"\x1b\[[\d;]*m|.", self._run("capture-pane", "-p", "-e"), regex.DOTALL):
             if code.startswith("\x1b"):
@@ -45,7 +45,7 @@ class Terminal:
         return [part.strip() for part in parts]
 
     def until(self, is_there: Callable[[list[str]], bool], seconds: float = 30) -> list[str]:
-        """What is on the screen as soon as it is what was waited for, or when the time is over."""
+        """The screen as soon as it is as expected, or when the time is over."""
         deadline = time.monotonic() + seconds
         while True:
             rows = self.rows()

@@ -1,4 +1,4 @@
-"""A language model of a few lines for exact tests: adversarial, deterministic, and honest about its cache.
+"""A language model of a few lines for exact tests: adversarial, deterministic, and sensitive to its cache.
 
 Its logits depend on everything that its cache holds by a hash, so a single rejected token left behind
 changes all that follows.

@@ -1,4 +1,4 @@
-"""Waiting for what comes when it likes: on a busy machine that takes long."""
+"""Waiting for asynchronous results, which take long on a busy machine."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ T = TypeVar("T")
 def until(
     what: Callable[[], T], within_s: float = 60.0, *, tell: Callable[[], object] = lambda: "nothing came"
 ) -> T:
-    """The first result that is true; ``tell`` says what there was instead."""
+    """The first result that is true; ``tell`` describes the state if none comes."""
     deadline = time.monotonic() + within_s
     while not (found := what()):
         assert time.monotonic() < deadline, tell()

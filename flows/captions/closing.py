@@ -74,7 +74,7 @@ def write_summary(summary: Summary, path: Path) -> None:
 def _print(summary: Summary, complaint: str | None, log: str) -> None:
     lines = _figures(summary) if summary.updates else {}
     lines |= {
-        "overtaken": f"{summary.overtaken} updates by newer ones" if summary.overtaken else "",
+        "skipped": f"{summary.overtaken} updates superseded by newer ones" if summary.overtaken else "",
         "trouble": ", ".join(f"{name} {count}" for name, count in summary.troubles.items()),
         "sound": _sound(summary),
         "missing": "; ".join(cleaned(str(one)) for one in summary.missing),
@@ -107,7 +107,7 @@ def _figures(summary: Summary) -> dict[str, str]:
         else "",
         "latency": f"{_latency(summary.latency_ms)} from the recogniser's partial, "
         f"{_latency(summary.latency_from_speech_ms)} from speech"
-        + (f" ({summary.unchanged} updates that change no word aside)" if summary.unchanged else ""),
+        + (f" (without {summary.unchanged} updates that change no word)" if summary.unchanged else ""),
         "languages": _pairs(languages, "ms from speech (p50/p95)"),
         "parts": _pairs(((name, part) for name, part in parts.items() if part), "ms (p50/p95)"),
     }

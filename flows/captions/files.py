@@ -166,7 +166,7 @@ def _recovery_folder(settings: Settings) -> Path | None:
             "cluster with: surtitle job SETTINGS --set run.addresses=… --set run.process=…"
         )
     if given is not None and settings.translates:
-        # The identity of the run names its models.
+        # The identity of the run contains its models.
         fetch_chosen(settings.translate, _translated(settings), silent)
     return given
 

@@ -41,9 +41,8 @@ E = TypeVar("E", bound=Event)
 def build(parts: Parts, end: Callable[[], None] = lambda: None) -> Dataflow:
     """Chain the stages; a replay begins behind the stage whose events it reads.
 
-    All stages keep their state by stream, so that a stream's captions stay in order with any number of
-    workers. ``end`` is called by each worker when no more events will come, also after an error; it must not
-    raise.
+    All stages keep their state by stream, which keeps a stream's captions in order with any number of
+    workers. Each worker calls ``end`` after the last event, also after an error; it must not raise.
     """
     flow, kind = Dataflow("captions"), parts.given.event_type
     events: Any = _source(flow, parts)
@@ -136,7 +135,7 @@ def _due(partials: Stream[Partial], parts: Parts) -> tuple[Stream[Partial], Stre
 
 
 def _translations(spoken: Stream[Partial], parts: Parts) -> Stream[Translation]:
-    """Each sentence in each language; unchanged in the one in which it was spoken."""
+    """Each sentence in each language; in the spoken one, it stays unchanged."""
     # Refused streams are not observed, because nobody waits for their captions.
     partials = _observed("observe-partials", _in_languages(spoken, parts), PartialHeard, parts)
     made = translate(
@@ -173,7 +172,7 @@ def _written(directions: Iterable[Direction]) -> list[str]:
 
 
 def _partial_of(parts: Parts) -> Callable[[Translation], Partial | None]:
-    """Finds the partial that a translation was made from; with several languages, that of the first."""
+    """Restores the partial of a translation; with several languages, only for the first one."""
 
     def partial_of(translation: Translation) -> Partial | None:
         first = parts.languages.directions_of(translation.stream)[0].target.code

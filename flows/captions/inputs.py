@@ -50,7 +50,7 @@ class Input(NamedTuple):
         return self.clock.at(stream) if isinstance(self.clock, LagClock) else self.now()
 
     def begin(self) -> None:
-        """Let a microphone hear what is said while models are loaded."""
+        """Start a microphone, to record speech while models are loaded."""
         if isinstance(self.source, MicrophoneSource):
             self.source.begin()
 
@@ -115,7 +115,7 @@ def make_input(
         source = _recording(settings, observe, stop)
     else:
         # Events of one batch reach the viewer together, so a batch has one event. But an update can only
-        # supersede others of its batch, so where that is wanted, batches are large.
+        # supersede others of its batch. Therefore batches are large if updates may be superseded.
         source = JsonlSource(
             Path(getattr(given, name)),
             event_type,
@@ -132,7 +132,7 @@ def _recording(settings: Settings, observe: Observe, stop: Flag) -> AudioFileSou
     recordings = settings.input.recordings
     if STANDARD_INPUT in recordings and settings.recovery.folder:
         raise UsageError(
-            "a run that reads standard input cannot be resumed, because nobody can read it again; "
+            "a run that reads standard input cannot be resumed, because it cannot be read again; "
             "leave out --recovery, or save it as a file"
         )
     if recordings.count(STANDARD_INPUT) > 1:

@@ -24,7 +24,7 @@ def read(messages: Stream[Any], parts: Parts) -> Stream[Any]:
     from connectors.kafka import DeadLetter, KafkaEventSink, event_of
 
     topic, decoder = parts.settings.input.kafka.dead_letters, LineDecoder(parts.given.event_type)
-    has_told = Flag()
+    is_logged = Flag()
 
     def decoded(message: Any) -> Any:
         event = event_of(decoder, message)
@@ -35,19 +35,19 @@ def read(messages: Stream[Any], parts: Parts) -> Stream[Any]:
                     "input.kafka.dead_letters"
                 )
             parts.observers.observe(MessageSkipped("unusable"))
-            if not has_told.is_set():
-                has_told.set()
+            if not is_logged.is_set():
+                is_logged.set()
                 log_event(
                     "kafka_dead_letter", f"{event.place} cannot be used and goes to {topic}: {event.reason}"
                 )
         return event
 
     events: Stream[Any] = op.map("decode", messages, decoded)
-    parted = op.branch("usable", events, lambda one: not isinstance(one, DeadLetter))
+    split = op.branch("usable", events, lambda one: not isinstance(one, DeadLetter))
     if topic is not None:
-        letters = op.map("dead-letter", parted.falses, lambda letter: letter.sent())
+        letters = op.map("dead-letter", split.falses, lambda letter: letter.sent())
         op.output("dead-letters", letters, KafkaEventSink(kafka_cluster(parts.settings), topic))
-    return once(parted.trues, parts)
+    return once(split.trues, parts)
 
 
 def once(events: Stream[Any], parts: Parts) -> Stream[Any]:

@@ -44,9 +44,9 @@ class Parts(NamedTuple):
     admission: AdmissionControl | None
     #: The languages of streams.
     languages: StreamLanguages
-    #: Words that captions replace by others; None without any.
+    #: Words to replace in captions; None if there are none.
     replacing: Glossary | None
-    #: Whether a stream, or one of its languages, is known to be over.
+    #: Whether a stream, or one of its languages, has ended.
     is_over: Callable[[str], bool]
 
 
@@ -64,7 +64,7 @@ def make_parts(
 
     Raises:
         UsageError: unless exactly one input is given, and a separate file for each output; for an invalid
-            address, token or microphone; for a recogniser that cannot recognise what is spoken.
+            address, token or microphone; for a recogniser that does not support the spoken language.
         OutputError: for an output that cannot be written, or is also an input.
         InputError: for a recording or a speech model that cannot be read.
     """
@@ -74,7 +74,7 @@ def make_parts(
     if process.has_files:
         check_files(settings, reading)
     targets = settings.translate.written
-    # As wide as the languages need.
+    # The screen is as wide as the scripts need.
     screen = open_screen(
         max(one.script.columns for one in targets),
         languages=[one.code for one in targets] if len(targets) > 1 else (),

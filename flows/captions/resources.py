@@ -42,23 +42,23 @@ from operators.voices.settings import SpeakersSettings
 
 
 class StreamLanguages(Protocol):
-    """The languages of streams that have several or differ in them, and who speaks there."""
+    """The directions of each stream, and the name of its only speaker."""
 
     @property
     def directions(self) -> tuple[Direction, ...]:
-        """All directions, the usual one first."""
+        """All directions, the default one first."""
         ...
 
     def directions_of(self, stream: str, /) -> tuple[Direction, ...]:
-        """At least one."""
+        """The directions of a stream, at least one."""
         ...
 
     def direction(self, channel: str, spoken: str = "", /) -> Direction:
-        """From the ``spoken`` language to that of a channel (`channel_of`); by default, the usual ones."""
+        """From the ``spoken`` language to that of a channel (`channel_of`); by default, the first ones."""
         ...
 
     def speaker(self, stream: str, /) -> str:
-        """What the only speaker of a stream is called: the name of the room, or of the stream."""
+        """The name of a stream's only speaker: that of the room or of the stream."""
         ...
 
 
@@ -68,15 +68,13 @@ class TalkLanguages:
     def __init__(self, directions: tuple[Direction, ...]) -> None:
         self.directions = directions
 
-    def directions_of(self, stream: str) -> tuple[Direction, ...]:  # noqa: ARG002 - as of `StreamLanguages`
+    def directions_of(self, stream: str) -> tuple[Direction, ...]:  # noqa: ARG002 - for `StreamLanguages`
         return self.directions
 
     def direction(self, channel: str, spoken: str = "") -> Direction:
-        """As of `StreamLanguages`."""
         return direction_among(self.directions, spoken, parted(channel)[1])
 
     def speaker(self, stream: str) -> str:
-        """As of `StreamLanguages`."""
         return stream
 
 
@@ -105,10 +103,10 @@ class RunResources:
         self._verbatim = cache(self._made_verbatim)
         self._unexpected = set[Language]()
         self._engines: Sequence[Engine] = () if earlier is None else earlier._engines
-        # Of English, or None without one; empty until it is loaded.
+        # For English, or None if it is not installed; empty until it is loaded.
         self._scorers: list[BoundaryScorer | None] = [] if earlier is None else earlier._scorers
         self._listeners: list[MakeListener | None] = [] if earlier is None else earlier._listeners
-        # What `load` has made and no stream has taken.
+        # Recognisers made by `load` that no stream uses yet.
         self._made: list[Recognizer] = []
         #: When set, sources end as if their input had ended.
         self.stop = Flag()
@@ -117,7 +115,7 @@ class RunResources:
         """Load the models now instead of on first use.
 
         Args:
-            hears: Whether the recogniser's is needed; it is loaded beside the others.
+            hears: Whether a recogniser is needed; it is loaded in parallel with the other models.
         """
         with ThreadPoolExecutor(1, "recognizer") as beside:
             making = beside.submit(self._load_recognizer) if hears else None
@@ -126,7 +124,7 @@ class RunResources:
         if making is None:
             return
         if self._settings.input.rooms:
-            # Each room has its own; one that cannot be made would end the server at the first speaker.
+            # Each room has its own. If it cannot be made, the server must fail now, not at the first speaker.
             making.result().close()
         else:
             self._made.append(making.result())
@@ -153,18 +151,18 @@ class RunResources:
             return self._service
 
     def speaker_of(self, stream: str) -> str:
-        """What a stream's only speaker is called; a number alone would be a voice without a name."""
+        """The name of a stream's only speaker; a number gets a "#", because alone it is an unnamed voice."""
         name = self._languages.speaker(stream)[:MAX_SPEAKER]
         return f"#{name}" if name.isdecimal() else name
 
     def speakers(self, namings: Namings) -> Speakers | None:
-        """What tells who speaks; None if that is not asked. The model is loaded on first use."""
+        """Speaker identification; None if it is off. The model is loaded on first use."""
         if self._settings.speakers == SpeakersSettings():
             return None
 
         def make(stream: str, state: VoicesState) -> Listener:
             listener = self._listener()
-            assert listener is not None, "settings that ask for speakers make one"
+            assert listener is not None, "the settings enable it"
             return listener(stream, state)
 
         return Speakers(make, namings)
@@ -179,7 +177,7 @@ class RunResources:
             return self._listeners[0]
 
     def recognizer(self, stream: str) -> Recognizer:
-        """A recogniser for a stream; the first one may be that of `load`."""
+        """A recogniser for a stream; the first one may have been made by `load`."""
         try:
             return self._made.pop()
         except IndexError:
@@ -189,10 +187,10 @@ class RunResources:
         settings: RecognizerSettings = self._settings.recognize
         observe = self._observe
         if self._settings.finals_only and not self._settings.is_live:
-            # Live updates also show that a sentence goes on.
+            # Live updates also show that a sentence continues.
             settings = finals_of(settings)
         if self._settings.input.rooms:
-            # The other rooms do not wait for this one.
+            # Not reported as loading: the other rooms do not wait for it.
             spoken = tuple(dict.fromkeys(one.source for one in self._languages.directions_of(stream)))
             is_first = self._settings.translate.direction.source in spoken
             words = self._expected if is_first else frozenset()
@@ -254,7 +252,7 @@ class RunResources:
             scheduler = engine.scheduler(is_hurried=not settings.translates_together)
             own = self._translators(engine, scheduler)
             models |= dict.fromkeys(own, ModelQueue(scheduler, partial(self._translator, own)))
-        # What is shown as it was spoken takes no time, so that any of them can pass it on.
+        # Captions in the spoken language take no time, so any queue can pass them on.
         usual = next(iter(models.values()))
 
         def of(update: Partial) -> ModelQueue:
@@ -279,7 +277,7 @@ class RunResources:
         return self._languages.direction(update.channel, update.spoken or "")
 
     def _translator(self, known: Mapping[str, SegmentTranslator], update: Partial) -> SegmentTranslator:
-        """That of the update's direction; where no model makes its captions, they are what was spoken."""
+        """The translator of the update's direction; without a model for it, captions are the transcript."""
         direction = self._direction(update)
         return known.get(direction.code) or self._verbatim(direction)
 
@@ -287,16 +285,16 @@ class RunResources:
         is_expected = direction in self._languages.directions or self._settings.translate.captions_only
         if is_expected or not direction.translates:
             return Verbatim()
-        self._tell_unexpected(direction.source)
+        self._report_unexpected(direction.source)
         return Verbatim(direction.source.own or direction.source.name)
 
-    def _tell_unexpected(self, spoken: Language) -> None:
+    def _report_unexpected(self, spoken: Language) -> None:
         if spoken not in self._unexpected:
             self._unexpected.add(spoken)
             log_event(
                 "language_unexpected",
-                f"{spoken.name} is spoken, which is shown as it was said; name it with --from, beside the "
-                "others, to have it translated",
+                f"{spoken.name} is spoken, and is shown without translation; to translate it, name it with "
+                "--from, besides the others",
             )
 
     @contextmanager

@@ -28,20 +28,20 @@ from operators.subtitles.writer import Shown
 
 
 class Wanted(NamedTuple):
-    """What is written beside SubRip files."""
+    """The outputs besides SubRip files."""
 
     vtt: bool
     txt: bool
-    #: Also what is spoken.
+    #: Also the transcript.
     speech: bool
-    #: A copy of each recording with its subtitles, or of the only one into this file.
+    #: A copy of each recording with subtitle tracks; or of a single one, to this file.
     mux: bool
     mux_into: Path | None
-    #: Copies with subtitles in their pictures.
+    #: Copies with burnt-in subtitles.
     burn: bool
-    #: The folder of all files, unless they lie beside the recordings.
+    #: The folder of all files; None to write each beside its recording.
     folder: Path | None
-    #: Replace files that are there.
+    #: Replace existing files.
     overwrite: bool
 
 
@@ -73,7 +73,7 @@ def subtitle_recordings(
             loaded = None
     if failures:
         raise InputError(
-            f"of {len(todo)} recordings, {failures} could not be subtitled, or not completely; "
+            f"{failures} of {len(todo)} recordings could not be subtitled, or not completely; "
             "see the messages above"
         )
 
@@ -87,7 +87,7 @@ def _planned(recordings: Sequence[str], settings: Settings, wanted: Wanted) -> "
     ]
     if len(todo) > 1 and (shared := _others(settings, suffixes)):
         raise UsageError(
-            f"{', '.join(shared)}: it would hold only the last of {len(todo)} recordings; "
+            f"{', '.join(shared)}: it would contain only the last of {len(todo)} recordings; "
             "leave it out of the settings, or give one recording"
         )
     if wanted.mux_into is not None and len(todo) > 1:
@@ -111,11 +111,11 @@ class _Files(NamedTuple):
     texts: list[_Text]
     #: Their names without a language: one for each format, SubRip first.
     bases: list[Path]
-    #: Chapters, if they are wanted and can be.
+    #: The file of chapters, if they are wanted and possible.
     chapters: Path | None
-    #: The copy of the recording.
+    #: The copy of the recording with subtitle tracks.
     copy: Path | None = None
-    #: Copies with subtitles in their pictures, one for each language that is shown.
+    #: Copies with burnt-in subtitles, one for each language that is shown.
     burnt: tuple[tuple[Subtitles, Path], ...] = ()
 
     @property
@@ -308,6 +308,6 @@ def _copy(files: _Files, progress: Progress) -> None:
                 raise KeyboardInterrupt
             if done.left_out:
                 names = ", ".join(done.left_out)
-                log_event("tracks_left_out", f"{video} lacks what does not fit into it ({names})")
+                log_event("tracks_left_out", f"{video} lacks tracks that its format does not allow ({names})")
             if done.damaged:
                 log_event("packets_left_out", f"{video} lacks {done.damaged} damaged packets of {recording}")

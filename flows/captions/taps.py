@@ -50,7 +50,7 @@ def subtitles(captions: Stream[Caption], unfinished: Stream[Partial] | None, par
         direction = parts.languages.direction(channel_of("", code))
         now = parts.given.now if parts.settings.is_live else None
         own = _in_language(captions, code, f"of-subtitle{ending}")
-        # Updates without captions still date the parts of a sentence.
+        # Updates without captions still give the times of a sentence's parts.
         heard = own if unfinished is None else op.merge(f"heard{ending}", unfinished, own)
         cues = subtitle(f"subtitle{ending}", heard, shown, direction, now)
         tap(cues, "cues", parts, (code, shown))
@@ -67,11 +67,11 @@ def _shown(one: SinkPart, parts: Parts) -> Shown:
 
 
 def _naming(one: SinkPart, shown: Shown, parts: Parts) -> dict[str, Any]:
-    """What a sink needs that says who speaks, in the language of what it shows."""
+    """The argument of a sink that names the speaker, in the language of the text that it shows."""
 
     def language_of(caption: Caption) -> Language:
         direction = parts.languages.direction(caption.channel, caption.spoken or "")
-        # Of both, the name is in the line of the speech, which comes first.
+        # With both texts, the name is in the line of the transcript, which comes first.
         return direction.target if shown == "target" else direction.source
 
     return {"language_of": language_of} if one.names else {}

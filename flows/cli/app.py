@@ -83,13 +83,15 @@ _CAPTION, _SERVE, _MEASURE, _MAKE = "Caption", "Run as a service", "Measure", "M
 Audio = Annotated[
     list[str] | None,
     typer.Argument(
-        help="Sound or video: a file, several of one talk, an https:// address, or - for standard input.",
+        help="Sound or video: a file, several parts of one talk, an https:// address, or - for stdin.",
         show_default=False,
     ),
 ]
 Address = Annotated[
     str | None,
-    typer.Argument(help="A broadcast instead: https://….m3u8 (HLS), or rtmp://….", show_default=False),
+    typer.Argument(
+        help="Broadcast instead of the microphone: https://….m3u8 (HLS) or rtmp://….", show_default=False
+    ),
 ]
 Events = Annotated[Path, typer.Argument(help="Partials, translations or captions (JSONL).")]
 
@@ -120,7 +122,7 @@ def live(
     set_: Set = None,
     quiet: Quiet = False,
 ) -> None:
-    """Translate what a microphone hears or a broadcast says, until Ctrl-C."""
+    """Translate speech from a microphone or a broadcast into captions, until Ctrl-C."""
     overrides = given_in(context)
     if address is not None:
         if not is_address(address):
@@ -200,7 +202,7 @@ def replay(
     set_: Set = None,
     quiet: Quiet = False,
 ) -> None:
-    """Run the rest of the chain from recorded partials, translations or captions."""
+    """Make captions from recorded events (partials, translations or captions) instead of sound."""
     overrides = given_in(context)
     check_command(events, "replay")
     with loading():

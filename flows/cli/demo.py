@@ -12,7 +12,7 @@ from flows.cli.welcome import command
 from flows.running.loading import loading
 from flows.settings.options import Set, given_in
 
-#: What is played, in seconds: six sentences, from just before the first word to the pause after the last.
+#: Begin and end of the excerpt in seconds: six sentences, from just before the first word to the last pause.
 _PLAYED = 1.0, 20.9
 
 
@@ -20,13 +20,13 @@ def demo(
     context: typer.Context,
     to: Annotated[
         list[str] | None,
-        typer.Option("--to", help="Language of the captions; or several.", show_default="Portuguese"),
+        typer.Option("--to", help="Language of the captions, or several.", show_default="Portuguese"),
     ] = None,
     set_: Set = None,
 ) -> None:
-    """Caption a reading that comes with surtitle, as live as it was: 20 seconds.
+    """Caption a recording of 20 seconds that comes with surtitle, in real time.
 
-    For Portuguese, no network is needed.
+    Captions in Portuguese need no network.
     """
     overrides = given_in(context)
     overrides.setdefault("translate", {}).setdefault("to", "Portuguese")

@@ -1,4 +1,4 @@
-"""``surtitle doctor``: whether captions will work on this machine, and what to do if not."""
+"""``surtitle doctor``: checks whether captions will work on this machine, and suggests remedies."""
 
 from typing import Annotated
 
@@ -30,10 +30,10 @@ def doctor(
     device: Device = None,
     settings: SettingsFile = None,
     set_: Set = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Do not measure how fast captions will be.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Skip the measurement of speed.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the findings as one JSON object.")] = False,
 ) -> None:
-    """Check microphone, model and speed on this machine, and say what to do.
+    """Check microphone, models and speed on this machine, and suggest remedies.
 
     Nothing is downloaded. The exit code is 0 if captions will work, and 1 otherwise.
     """

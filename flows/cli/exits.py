@@ -27,7 +27,7 @@ def fail(error: SurtitleError) -> NoReturn:
 
 
 def wants_json(arguments: list[str]) -> bool:
-    """Whether messages should be JSON; the command line may be invalid otherwise."""
+    """Whether messages should be JSON; the rest of the command line may be invalid."""
     typed = " ".join(arguments).replace("=", " ")
     return "messages.format json" in typed or "--log-format json" in typed
 

@@ -1,4 +1,4 @@
-"""The language of the captions, where neither the command nor a settings file names one."""
+"""Chooses the language of the captions if neither the command line nor a settings file names one."""
 
 import logging
 import sys
@@ -15,7 +15,7 @@ from operators.languages import ENGLISH, Direction, Language, language
 if TYPE_CHECKING:
     from flows.settings.schema import Settings
 
-#: The model where none is named.
+#: The model if none is named.
 DEFAULT = "default"
 
 
@@ -32,9 +32,9 @@ def suggestion_for(settings: "Settings") -> str:
 
 
 def choose_language(settings: "Settings") -> str:
-    """The language that is replayed, or the system's; where that is spoken, what is typed at the terminal.
+    """The language of replayed events, or the system's if speech can be translated into it; else prompt.
 
-    Raises `UsageError` where nobody can be asked.
+    Raises `UsageError` if there is no terminal for the prompt.
     """
     if (replayed := _replayed(settings)) is not None:
         return replayed.name
@@ -69,7 +69,7 @@ def _usual(spoken: Language) -> Language:
 
 
 def _can_translate(model: str, direction: Direction) -> bool:
-    """Whether the model of this name translates a direction; true if its name does not tell."""
+    """Whether the model of this name translates a direction; true if it is not in the catalogue."""
     if model in (DEFAULT, "firefox"):
         from connectors.models.firefox import has_firefox
 
@@ -81,16 +81,16 @@ def _can_translate(model: str, direction: Direction) -> bool:
 
 
 def _replayed(settings: "Settings") -> Language | None:
-    """The language of translations or captions that are replayed; None if there is something to translate.
+    """The language of replayed translations or captions; None if there is something to translate.
 
-    Files that do not tell it are replayed as if it were the usual one, on every machine alike.
+    For files that do not name a language, it is the same default on every machine.
     """
     from flows.pages.reading import language_of
     from operators.events import Caption, Translation
 
     for path, kind in ((settings.input.translations, Translation), (settings.input.captions, Caption)):
         if path is not None:
-            # What is wrong with the first line is said when all are read.
+            # An invalid first line is reported when the whole file is read.
             with suppress(InputError):
                 return language_of(Path(path), kind) or _usual(language(settings.translate.sources[0]))
     return None

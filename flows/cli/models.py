@@ -32,7 +32,7 @@ def models(
     speech: Annotated[bool, typer.Option("--speech", help="List the speech models instead.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """List the translation models that have a name, and how fast each would be here."""
+    """List the named translation models, and how fast each would be on this machine."""
     if context.invoked_subcommand is not None:
         return
     if speech:
@@ -70,13 +70,13 @@ def models(
         terms = "no commercial use (Moonshine Community License, www.moonshine.ai/license)"
         console.print(f"Moonshine's model for {direction.source.name}: {terms}")
     console.print(
-        "\nms: an update on this machine, measured, or ~ estimated from a measured one by its weights"
+        "\nms: time of an update on this machine, measured, or ~ estimated from a measured model by size"
     )
     if reference is not None and not reference.is_steady:
-        console.print("The machine was busy when that was measured, and is faster: ask again in an hour.")
+        console.print("Other programs slowed the measurement down: repeat this command in an hour.")
     if direction is not None:
         console.print(f"For {direction}, {advice(found, available_mb())}.")
-    console.print("surtitle models get NAME downloads one; --model NAME takes it anywhere.")
+    console.print("surtitle models get NAME downloads one; --model NAME uses it in any command.")
 
 
 def _list_speech(source: str | None, target: str | None, *, as_json: bool) -> None:
@@ -91,7 +91,7 @@ def _list_speech(source: str | None, target: str | None, *, as_json: bool) -> No
 @models_app.command()
 def get(
     name: Annotated[str, typer.Argument(help="A name of `surtitle models`, or hub:OWNER/REPO:FILE.gguf.")],
-    speech: Annotated[bool, typer.Option("--speech", help="A name of `surtitle models --speech`.")] = False,
+    speech: Annotated[bool, typer.Option("--speech", help="NAME is of `surtitle models --speech`.")] = False,
     source: Annotated[
         str | None,
         typer.Option("--from", help="Language of the speech, for firefox and opus-mt.", show_default="none"),
@@ -104,9 +104,9 @@ def get(
     ] = None,
     settings: SettingsFile = None,
 ) -> None:
-    """Download a model into the cache; of those of the hub, into that which its library shares.
+    """Download a model into the cache; models of the hub go into the cache of huggingface_hub.
 
-    With firefox this takes the newest model, also where an older one is here.
+    For firefox, the newest model is downloaded even if an older one is here.
     """
     with loading():
         from functools import partial
@@ -135,7 +135,7 @@ def get(
         return
     is_per_pair = named is not None and named.is_per_pair
     if is_per_pair and (source is None or target is None):
-        raise UsageError(f"models get {name}: each pair of languages has its own; give --from and --to")
+        raise UsageError(f"models get {name}: each language pair has its own model; give --from and --to")
     if not is_per_pair and (source is not None or target is not None):
         raise UsageError(f"models get {name}: it is one file for all languages; leave out --from and --to")
     with ProgressLine(quiet=False, captions=False) as line:
@@ -189,5 +189,5 @@ def _languages(names: list[str]) -> str:
 
 
 def _use(one: "Candidate | NamedModel") -> str:
-    """Restrictions of its licence; empty if there are none."""
+    """Restrictions of a model's licence; empty if there are none."""
     return one.terms or one.asks if one.commercial else "no commercial use"

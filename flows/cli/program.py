@@ -38,7 +38,7 @@ class Commands(TyperGroup):
 
     @override
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        # Completion and the manual only ask for the options.
+        # Shell completion and the manual only read the options.
         if not args and not ctx.resilient_parsing:
             if ctx.parent is None:
                 typer.echo(welcome(names_microphone=sys.stdout.isatty()))
@@ -147,7 +147,7 @@ def _check_text(arguments: Sequence[str]) -> None:
 
 def _refusal(error: Any, arguments: Sequence[str]) -> UsageError:
     """One sentence for an error of Typer's, such as "No such option: --lagn Did you mean …"."""
-    # Typer leaves the context out of some.
+    # Some of Typer's errors have no context.
     command = error.ctx.command_path if error.ctx else " ".join(["surtitle", *arguments[:1]])
     what = " ".join(error.format_message().split()).rstrip(".?").replace(": Value error, ", ": ")
     return UsageError(f"{what[:1].lower()}{what[1:]}; see `{command} --help`")

@@ -1,4 +1,4 @@
-"""Options and commands of earlier releases: one line says what to write instead; the options still work."""
+"""Options and commands of earlier releases: a message names the replacement; the options still work."""
 
 import json
 import shlex
@@ -83,7 +83,7 @@ def _renamed(arguments: Iterator[str], known: Collection[str]) -> Iterator[str]:
         elif name in known or name not in RENAMED:
             yield argument
         else:
-            # Imported here, as it takes long, and is for few.
+            # Imported here, because the import is slow and rarely needed.
             from flows.settings.loading import REMOVED
 
             setting, typed = RENAMED[name], name

@@ -28,10 +28,10 @@ def report(
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write a page for the browser here.")
+        Path | None, typer.Option("-o", "--output", help="Write the report as an HTML page here.")
     ] = None,
     reference: Annotated[
-        Path | None, typer.Option(help="Reference translations, one line per segment: lengths for AL, LAAL.")
+        Path | None, typer.Option(help="Reference translations, one line per segment, for AL and LAAL.")
     ] = None,
     split: Annotated[
         str | None,
@@ -39,12 +39,12 @@ def report(
     ] = None,
     json: Annotated[Path | None, typer.Option("--json", help="Write all figures here.")] = None,
     simulstream: Annotated[
-        Path | None, typer.Option(help="Write the captions here, as a log that OmniSTEval reads.")
+        Path | None, typer.Option(help="Write the captions as a simulstream log here, for OmniSTEval.")
     ] = None,
 ) -> None:
     """Report the latency and stability of captions from the files of a run.
 
-    A file of captions contains everything. An erasure log contains no text, so its report shows erasure and
+    A file of captions gives all figures. An erasure log contains no text, so its report shows erasure and
     latency only.
     """
     with loading():
@@ -63,7 +63,7 @@ def report(
     if len(events) > 2:
         raise UsageError(f"{len(events)} files were given; give one to report on, or two to compare")
     if len(events) > 1 and (given := _given({"--json": json, "--simulstream": simulstream})):
-        raise UsageError(f"{given} cannot tell two files apart; give one file")
+        raise UsageError(f"{given} can be used with one file only; give one file")
     of_text = _given({"--reference": reference, "--tokenizer": split, "--simulstream": simulstream})
     readings = [_reading(path, to, split, of_text) for path in events]
     check_distinct(files.items(), [*events, reference])
@@ -76,7 +76,7 @@ def report(
     if json is not None:
         write_atomically(json, msgspec.json.format(msgspec.json.encode(runs[0].report)) + b"\n")
     if simulstream is not None:
-        captions = read_events(events[0], Caption, lambda _told: None)
+        captions = read_events(events[0], Caption, lambda _sentence: None)
         write_simulstream(captions, simulstream, tokenizer(latency_tokenizer(readings[0].spoken)))
     if output is not None:
         write_atomically(output, page(runs).encode())

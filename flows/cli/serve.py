@@ -43,7 +43,7 @@ def job(
     set_: Set = None,
     quiet: Quiet = False,
 ) -> None:
-    """Run a pipeline that a settings file describes, from Kafka or files to Kafka or files, until it ends."""
+    """Run the pipeline of a settings file, from Kafka or files to Kafka or files, until the input ends."""
     check_command(settings, "job")
     with loading():
         from flows.captions.runner import caption
@@ -72,7 +72,7 @@ def serve(
     settings: SettingsFile = None,
     set_: Set = None,
 ) -> None:
-    """Caption rooms that speak from browsers, many at the same time, until Ctrl-C."""
+    """Caption several rooms at once, until Ctrl-C; speakers and viewers use browsers."""
     with loading():
         from msgspec.structs import replace
 

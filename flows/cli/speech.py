@@ -16,13 +16,13 @@ from operators.extras import missing
 from operators.languages import language
 from operators.recognizers.part import RECOGNIZERS, USUAL
 
-#: Seconds for a second of speech from which captions come in larger steps.
+#: Real-time factor from which captions come in larger steps.
 _KEEPS_UP = 0.8
 _MAX_LANGUAGES = 6
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """A model and what is known of it here."""
+    """A speech model, and its state on this machine."""
 
     name: str
     engine: str
@@ -38,7 +38,7 @@ class Listed(msgspec.Struct, frozen=True):
 
 
 def list_speech(spoken: str | None, *, as_json: bool) -> None:
-    """Print the models, of one spoken language if it is named."""
+    """Print the models, or only those for the ``spoken`` language."""
     wanted = None if spoken is None else language(spoken)
     with ProgressLine(quiet=as_json, captions=False) as line:
         line.doing("measuring Whisper base", None)
@@ -57,18 +57,18 @@ def list_speech(spoken: str | None, *, as_json: bool) -> None:
         return
     console = Console(highlight=False)
     console.print(_table(found))
-    console.print("\ns: for a second of speech, measured here, or ~ estimated from Whisper base by its size")
+    console.print("\ns: for one second of speech, measured here, or ~ estimated from Whisper base by size")
     if speed is not None and speed.others >= DISTURBED:
         console.print(
-            f"Other programs used {speed.others:.0%} of the processor meanwhile; ask again when they end."
+            f"Other programs used {speed.others:.0%} of the processor meanwhile; repeat this without them."
         )
-    console.print("surtitle models get --speech NAME downloads one; --speech-model NAME takes it anywhere.")
+    console.print("surtitle models get --speech NAME downloads one; --speech-model NAME uses it.")
     where = "is here" if voices["is_here"] else f"surtitle models get {VOICES} downloads it"
     console.print(f"\nThe model of voices (--speakers): {LICENCE}, {MEGABYTES} MB; {where}.")
 
 
 def get_speech(name: str) -> None:
-    """Download a model into the cache, also that of voices, and print its place."""
+    """Download a speech model, or the model of voices, into the cache, and print its path."""
     named = speech_models().get(name)
     if named is None and name != VOICES:
         raise UsageError(f"there is no speech model {name}; {similar_to(name)}")

@@ -25,26 +25,26 @@ from flows.settings.options import (
 
 Recordings = Annotated[
     list[str],
-    typer.Argument(help="Sound or video: files or https:// addresses, each with its own subtitles."),
+    typer.Argument(help="Sound or video: files or https:// addresses; each gets its own subtitles."),
 ]
 Vtt = Annotated[
-    bool, typer.Option("--vtt", help="Also write WebVTT: talk.de.vtt; chapters: talk.chapters.vtt.")
+    bool, typer.Option("--vtt", help="Also write WebVTT (talk.de.vtt) and chapters (talk.chapters.vtt).")
 ]
 Txt = Annotated[bool, typer.Option("--txt", help="Also write plain text: talk.de.txt.")]
-Speech = Annotated[bool, typer.Option("--speech", help="Also write what is spoken: talk.en.srt.")]
+Speech = Annotated[bool, typer.Option("--speech", help="Also write the transcript: talk.en.srt.")]
 Mux = Annotated[
-    bool, typer.Option("--mux", help="Also copy the video with its subtitles: talk.captioned.mp4.")
+    bool, typer.Option("--mux", help="Also write a copy with subtitle tracks: talk.captioned.mp4.")
 ]
 MuxInto = Annotated[
-    Path | None, typer.Option("--mux-into", help="Copy the only video to this file, .mp4 or .mkv.")
+    Path | None, typer.Option("--mux-into", help="Like --mux, for one recording: the file, .mp4 or .mkv.")
 ]
 Burn = Annotated[
-    bool, typer.Option("--burn", help="Also draw subtitles into the pictures: talk.burnt.de.mp4.")
+    bool, typer.Option("--burn", help="Also write a copy with burnt-in subtitles: talk.burnt.de.mp4.")
 ]
 Folder = Annotated[
-    Path | None, typer.Option("--folder", help="Write into this folder, not beside the recordings.")
+    Path | None, typer.Option("--folder", help="Write to this folder instead of the recording's.")
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
 
 
 def subtitle(
@@ -71,7 +71,7 @@ def subtitle(
     set_: Set = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write subtitles of recordings and videos, into files named after them."""
+    """Write subtitles of recordings and videos to files named after them."""
     for one in recordings:
         check_command(PurePath(one), "subtitle")
     with loading():

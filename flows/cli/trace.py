@@ -22,11 +22,11 @@ def trace(
     glossary: Glossary = None,
     segment: Annotated[int, typer.Option(min=0, help="Number of the segment.")] = 0,
     stream: Annotated[
-        str | None, typer.Option(help="Its stream, if several have a segment of that number.")
+        str | None, typer.Option(help="Stream of the segment, if several have one of that number.")
     ] = None,
     text: Annotated[
         str | None,
-        typer.Option("--text", help="A sentence instead of partials; it is compared with greedy decoding."),
+        typer.Option("--text", help="A sentence instead of partials, also compared with greedy decoding."),
     ] = None,
     settings: SettingsFile = None,
     set_: Set = None,
@@ -35,9 +35,8 @@ def trace(
 ) -> None:
     """Show which pass decided each token of one segment or sentence, as tables and pictures.
 
-    For each token of each update, the trace says where it came from, which pass decided it, how probable it
-    was, and what the model would have said instead; of a sentence also, which guesses of each pass were right
-    already.
+    For each token of each update, the trace shows its origin, the pass that decided it, its probability, and
+    the model's own choice. With --text, it also shows which guesses of each pass were already right.
     """
     with loading():
         import msgspec

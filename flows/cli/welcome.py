@@ -1,4 +1,4 @@
-"""What `surtitle` alone says: what one can do here, as commands to copy."""
+"""The message of `surtitle` without a command: first steps, as commands to copy."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from operators.errors import printable
 
 
 def welcome(*, names_microphone: bool) -> str:
-    """The commands to begin with, in the language of the system; beside them perhaps the microphone."""
+    """Commands for the first steps, with the system's language and optionally the name of the microphone."""
     me, to = command(), shlex.quote(suggested_language().name)
     voice = f"{me} live --to {to}"
     if names_microphone:
@@ -38,9 +38,9 @@ surtitle translates live speech into captions that hardly flicker. Try it:
 
 
 def command() -> str:
-    """How this program is called from here."""
+    """The shell command that starts this program."""
     parts, origin = Path(sys.prefix).parts, _origin()
-    # Those that run it without installing it.
+    # uvx and pipx run it without installing it.
     if any(one.startswith("archive-v") for one in parts):
         return f"uvx --from {origin} surtitle" if origin else "uvx surtitle"
     if "pipx" in parts and "venvs" not in parts:
@@ -51,7 +51,7 @@ def command() -> str:
         return "surtitle"
     try:
         return str(own.absolute().relative_to(Path.cwd()))
-    except ValueError:  # elsewhere, where it may be an alias for
+    except ValueError:  # not below this folder; there may be an alias
         return "surtitle"
 
 
@@ -62,6 +62,6 @@ def _origin() -> str | None:
         return None
     path = url2pathname(url.path)
     with suppress(ValueError):
-        # Without the point it would be the name of a package.
+        # Without "./", it would be the name of a package.
         path = os.path.join(os.curdir, Path(path).relative_to(Path.cwd()))  # noqa: PTH118
     return shlex.quote(path)

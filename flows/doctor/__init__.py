@@ -1,1 +1,1 @@
-"""`surtitle doctor`: whether captions will work on this machine; a function for each subject."""
+"""`surtitle doctor`: checks whether captions will work on this machine; one function per subject."""

@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from flows.engine.translation import Engine
     from operators.models.devices import Device
 
-#: All is well; captions work, but not as well as they could; captions will not work.
+#: warning: captions work, but not as well as they could; problem: captions will not work.
 Verdict = Literal["ok", "warning", "problem"]
 
 
 class Finding(msgspec.Struct, frozen=True):
     verdict: Verdict
-    #: What was found, in the form of an error's sentence.
+    #: What was found, phrased like an error.
     sentence: str
-    #: What to do; empty if there is nothing to do.
+    #: What to do; empty if nothing has to be done.
     remedy: str = ""
 
 
@@ -90,7 +90,7 @@ def _models(
     yield check("speakers", partial(speakers, settings.speakers))
     for sink, path in settings.output.files():
         if sink.examine:
-            yield check(sink.name, lambda said=sink.examine, path=path: [Finding("ok", said(path))])
+            yield check(sink.name, lambda examine=sink.examine, path=path: [Finding("ok", examine(path))])
     # The speed of a run needs the first language's model.
     if not is_quick and len(engines) == len(wanted):
         own, engine = (wanted or [settings.translate])[0], next(iter(engines), None)
@@ -111,19 +111,19 @@ def processor() -> list[Finding]:
     return [own, graphics(devices(), has_nvidia=_NVIDIA.exists())]
 
 
-#: What NVIDIA's driver makes for the first GPU.
+#: The device file that NVIDIA's driver creates for the first GPU.
 _NVIDIA = Path("/dev/nvidia0")
 
 
 def graphics(found: Iterable["Device"], *, has_nvidia: bool) -> Finding:
-    """What language models are computed on; other models are on the processor."""
+    """The device of language models; other models run on the processor."""
     gpus = [f"{one}, {one.megabytes:,} MB" for one in found if one.is_gpu]
     if gpus:
         return Finding("ok", f"llama.cpp computes on {' and '.join(gpus)}")
     if has_nvidia:
         remedy = "compile it for the GPU: CMAKE_ARGS=-DGGML_CUDA=on make clean setup"
         return Finding("warning", "llama.cpp does not use the NVIDIA GPU that is here", remedy)
-    return Finding("ok", "llama.cpp computes on the processor: it sees no GPU")
+    return Finding("ok", "llama.cpp computes on the processor: it finds no GPU")
 
 
 def model(settings: TranslateSettings, doing: Progress, engines: list["Engine"]) -> list[Finding]:
@@ -138,8 +138,8 @@ def model(settings: TranslateSettings, doing: Progress, engines: list["Engine"])
     if can_download and (missing(EXTRAS["llm"]) or not catalog()[meant].translates(direction)):
         meant = FIREFOX
     if _is_absent(meant, direction):
-        remedy = "start a run with it: that downloads it once"
-        return [Finding("warning", f"{meant} was not fetched yet", remedy)]
+        remedy = "start a run with it: the first run downloads it"
+        return [Finding("warning", f"{meant} was not downloaded yet", remedy)]
     try:
         engine = open_engine(replace(settings, model=meant), doing)
     except UsageError as error:
@@ -157,13 +157,13 @@ def model(settings: TranslateSettings, doing: Progress, engines: list["Engine"])
     size = f"{megabytes(engine):,.0f} MB{layers}"
     results = [Finding("ok", f"{_name(engine)} ({size}) can be loaded; it {does} {direction}")]
     if can_download:
-        better = f"a run with a network downloads Firefox's model for {direction} once, and takes it"
+        better = f"a run with a network downloads Firefox's model for {direction} once, and uses it"
         results.append(Finding("ok", better))
     return results
 
 
 def advised(advice: str) -> Finding:
-    return Finding("ok", f"of `surtitle models` for these languages, {advice}")
+    return Finding("ok", f"`surtitle models` for these languages: {advice}")
 
 
 def _is_absent(name: str, direction: Direction) -> bool:
@@ -186,7 +186,7 @@ def megabytes(engine: "Engine") -> float:
 
 
 def recognizer(settings: Settings) -> list[Finding]:
-    """Raises `SurtitleError` if it cannot be used."""
+    """Raises `SurtitleError` if the recogniser cannot be used."""
     from flows.engine.recognition import check_recognizer, chosen, make_recognizer, named_model
 
     spoken = settings.translate.spoken
@@ -194,26 +194,26 @@ def recognizer(settings: Settings) -> list[Finding]:
     wanted = chosen(settings.recognize, spoken)
     if (named := named_model(wanted)) is not None and not named.is_here:
         remedy = f"surtitle models get --speech {named.name}"
-        return [Finding("warning", f"the speech model {named.name} was not fetched yet", remedy)]
+        return [Finding("warning", f"the speech model {named.name} was not downloaded yet", remedy)]
     make_recognizer(wanted, spoken=spoken, observe=unobserved).close()
     languages = ", ".join(one.name for one in spoken) or "whatever language is spoken"
     return [Finding("ok", f"{wanted.engine} can be loaded; it recognises {languages}")]
 
 
 def speakers(settings: SpeakersSettings) -> list[Finding]:
-    """Whether voices can be told apart. Raises `SurtitleError` if a model that is named cannot be used."""
+    """Whether speakers can be distinguished. Raises `SurtitleError` if a named model cannot be used."""
     from flows.engine.voices import own_encoder
 
     if own_encoder(settings) is None and voices_file() is None:
         get, size = f"surtitle models get {VOICES}", f"{MEGABYTES} MB"
         if settings.tells_apart:
-            return [Finding("warning", f"the model of voices ({size}) was not fetched yet", get)]
-        return [Finding("ok", f"To tell speakers apart (--speakers), `{get}` downloads a model of {size}")]
-    return [Finding("ok", "Voices can be told apart with --speakers")]
+            return [Finding("warning", f"the model of voices ({size}) was not downloaded yet", get)]
+        return [Finding("ok", f"To distinguish speakers (--speakers), `{get}` downloads a model of {size}")]
+    return [Finding("ok", "Speakers can be distinguished with --speakers")]
 
 
 def _measured(settings: Settings) -> RecognizerSettings:
-    """Whisper where it is needed and here: it is slower than the others by far."""
+    """The recogniser to measure: Whisper if it may be used and is installed, because it is the slowest."""
     from flows.engine.recognition import chosen, named_model
 
     wanted = chosen(settings.recognize, settings.translate.spoken)
@@ -222,14 +222,14 @@ def _measured(settings: Settings) -> RecognizerSettings:
     return replace(wanted, engine="whisper") if wanted.engine in ("auto", "whisper") and is_here else USUAL
 
 
-# Seconds to listen; until the sound must have come; and until the sound system is given up.
+# Seconds to record; until that much sound must have come; and until the sound system counts as hung.
 _LISTEN_S, _FIRST_S, _HANGS_S = 2.0, 5.0, 15.0
-#: Peaks in dBFS: below the first it is silent, below the second nobody spoke; above the third too loud.
+#: Peaks in dBFS: below the first, it is silent; below the second, nobody spoke; above the third, too loud.
 _MUTED, _QUIET, _LOUD = -60.0, -40.0, -1.0
 
 
 def microphone(wanted: str | None) -> list[Finding]:
-    """Listen for two seconds; a microphone that was not named may be missing, as for recordings."""
+    """Record two seconds. Without a named microphone, failure is a warning: recordings need none."""
     answers: list[Finding | SurtitleError] = []
 
     def look() -> None:

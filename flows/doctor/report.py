@@ -20,7 +20,7 @@ from operators.prompts.template import CORRECT
 
 def works(wanted: Settings, *, is_quick: bool, as_json: bool) -> bool:
     """Print the findings about this machine, and return whether captions will work."""
-    # A model of the hub is used only if it was fetched before.
+    # A model of the hub is used only if it was downloaded before.
     os.environ["HF_HUB_OFFLINE"] = os.environ[OFFLINE_VARIABLE] = "1"
     results = list[Result]()
     console = Console(highlight=False)

@@ -19,16 +19,16 @@ from operators.recognizers.moonshine import bundled_recording
 from operators.recognizers.part import RecognizerSettings, unobserved
 from operators.recognizers.protocol import Hypothesis
 
-#: Seconds of the recording, and of its chunks: those of a microphone.
+#: Seconds of the recording, and of its chunks, which are as long as a microphone's.
 _SPEECH_S, _CHUNK_S = 12.0, 0.1
 _BYTES_PER_SECOND = 32_000
 # A slow machine translates fewer updates.
 _BUDGET_S = 20.0
 #: Milliseconds from which captions fall behind: about the time that a segment takes to speak.
 _BEHIND_MS = 3000.0
-#: Share of the time from which little is left for everything else on the machine.
+#: Share of busy time from which little is left for everything else on the machine.
 _RESERVE = 0.7
-#: Share of the processor that others use from which the figures are no longer those of this machine.
+#: Share of the processor used by other programs from which the figures are not those of this machine alone.
 DISTURBED = 0.2
 
 
@@ -46,7 +46,7 @@ class Speed(NamedTuple):
 
 
 def measure(engine: Engine | None, settings: TranslateSettings, recognizer: RecognizerSettings) -> Speed:
-    """Without an engine, measure the recogniser alone, whose model is here."""
+    """Measure the recogniser, whose model must be here, and the engine if there is one."""
     speech = _speech()
     began, others = perf_counter(), others_s()
     hypotheses, recognized_s = _recognize(speech, recognizer)

@@ -20,17 +20,17 @@ from operators.notifications import Progress
 
 
 def fetch_chosen(settings: TranslateSettings, directions: Sequence[Direction], progress: Progress) -> None:
-    """Download what ``default`` stands for; if that fails, report the fallback."""
+    """Download the models that ``default`` stands for; if that fails, report the fallback."""
     if settings.model == "default" and not settings.needs_language_model:
         for one in filter(lambda one: one.translates, directions):
             fetch_default(one, progress, registry=settings.registry)
 
 
 def with_expected(settings: TranslateSettings) -> TranslateSettings:
-    """The settings of a run that is to find any language: it expects those that it can translate.
+    """For the source ``auto``, add the languages that this run can translate.
 
-    They are English, the languages of the captions, and those whose models are on this machine; speech in
-    any other is shown as it is.
+    These are English, the languages of the captions, and those whose models are on this machine. Speech in
+    any other language is shown without translation.
     """
     if not settings.finds_language or set(names_of(settings.source)) != {AUTO}:
         return settings
@@ -47,7 +47,7 @@ def with_expected(settings: TranslateSettings) -> TranslateSettings:
 
 
 def chosen_model(settings: TranslateSettings, direction: Direction) -> str:
-    """Resolve ``default``."""
+    """The model for a direction; resolves ``default``."""
     if settings.model == FIREFOX:
         return firefox_model(direction)
     if settings.model != "default" or settings.needs_language_model:
@@ -57,8 +57,8 @@ def chosen_model(settings: TranslateSettings, direction: Direction) -> str:
 
 #: Billions of weights per byte of a file in four bits.
 WEIGHTS_PER_BYTE = 1.35e-9
-# Tokens that an update verifies in one pass, and those that it then decodes one by one. The models for
-# captions take 42 ms an update on two cores, as with the first pair; Qwen2.5-Coder 1.5B 1.2 s, base 0.12 s.
+# Tokens that an update verifies in one pass, and tokens that it then decodes one by one. On two cores, an
+# update takes 42 ms with the captions models (first pair), 1.2 s with Qwen2.5-Coder 1.5B, 0.12 s with base.
 _CAPTIONS, _OTHERS = (16, 4), (24, 12)
 # Ratio between the two, where only the time of an update is known.
 _MORE = 2.0
@@ -68,7 +68,7 @@ class Reference(NamedTuple):
     """Measured speed of one model on this machine."""
 
     update_ms: float
-    #: Billions.
+    #: Billions of weights.
     weights: float
     is_for_captions: bool
     is_steady: bool = True
@@ -133,7 +133,7 @@ def candidates(
 
 
 def best(found: Sequence[Candidate], free_mb: float | None) -> Candidate | None:
-    """The best one licensed for every use that fits into memory and keeps up; None if there is none."""
+    """The best model that is licensed for every use, fits into memory and keeps up; None if there is none."""
     for one in found:
         flows = one.update_ms is not None and one.update_ms <= FLOWS_MS
         if flows and one.is_for_every_use and (free_mb is None or one.memory_mb <= free_mb):

@@ -25,7 +25,7 @@ def pass_costs_of(path: Path, model: "LlamaModel", threads: int, progress: Progr
     """Measured once for each number of threads, then cached."""
 
     def measure() -> PassCosts:
-        progress("measuring what a pass costs", None)
+        progress("measuring the cost of a pass", None)
         return measure_model(model, threads)
 
     return recalled_costs(path, threads, measure)
@@ -37,8 +37,8 @@ def measured_here(
     """The time of an update on this machine.
 
     Returns the time with the bundled language model for the direction, measured now if necessary; and the
-    milliseconds of each named model that was measured before, by name. Without the extra ``llm``, None and
-    those of Firefox's model.
+    milliseconds of each named model that was measured before, by name. Without the extra ``llm``, returns
+    None and the milliseconds of Firefox's model.
     """
     measured = dict[str, float]()
     pair = direction or Direction.of("en", "pt")
@@ -52,7 +52,7 @@ def measured_here(
 
 
 def _bundled(direction: Direction | None, progress: Progress, measured: dict[str, float]) -> Reference:
-    """The bundled language model's time; it and those of other language models are added to ``measured``."""
+    """The bundled language model's time; adds the times of all language models to ``measured``."""
     from operators.models.llama_model import LlamaModel
 
     own = catalog()["captions" if direction and catalog()["captions"].translates(direction) else "base"]

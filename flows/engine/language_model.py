@@ -1,4 +1,4 @@
-"""Language models: weights, prompts, sessions for an engine, and the draft model. It loads llama.cpp."""
+"""Language models: weights, prompts, sessions for an engine, and the draft model. Imports llama.cpp."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,7 @@ from operators.prompts.template import Template, template_of
 
 #: Maximum number of sequences in llama.cpp.
 MAX_SEQUENCES = 256
-#: Maximum number of branches of a tree, and of those of a draft model that regenerates beside a branch.
+#: Maximum number of branches of a draft model with a tree, and of one that only regenerates beside a branch.
 BRANCHES, REGENERATING = 16, 2
 
 
@@ -64,7 +64,7 @@ def beams(settings: TranslateSettings, heads: int) -> int:
 
 
 def least_kept(cells: int) -> int:
-    """The smallest number of tokens worth keeping in a KV cache of so many cells.
+    """The smallest number of tokens worth keeping in a KV cache with this number of cells.
 
     With the default model on two cores, an additional pass over the source costs as much as 6 tokens of
     another pass, and shifting the keys of 1,024 cells as much as 14.
@@ -84,7 +84,7 @@ def open_sessions(
 
     Args:
         heads: The beginnings of its prompts.
-        keeps: Whether outputs are kept behind prompts that have changed, if the model supports that.
+        keeps: Whether the KV cache of an output is kept when its prompt changes, if the model supports that.
     """
     own = msgspec.structs.replace(context, sequences=sequences(settings, model, len(heads)))
     opened = LlamaContext(model, own)
@@ -144,7 +144,7 @@ class OpenLanguageModel(NamedTuple):
     context: ContextSettings
     pool: SessionPool
     draft: DraftModel | None
-    #: The cost of passes on this machine, measured on first use; then the same for the draft model.
+    #: Cost of passes of the model and of its draft model on this machine, measured on first use.
     costs: Callable[[], PassCosts]
     draft_costs: Callable[[], PassCosts | None]
 
@@ -186,7 +186,7 @@ def _template(chosen: str) -> str | Template:
     return read_template(Path(chosen)) if chosen.endswith(".toml") else chosen
 
 
-#: Sessions after the first that have the cells of one window together: a sixth of one is some 30 words.
+#: Number of sessions after the first that share the cells of one window: a sixth of it holds about 30 words.
 _SESSIONS_A_WINDOW = 6
 
 
@@ -200,9 +200,9 @@ def _cells(settings: TranslateSettings, model: LlamaModel, prompts: Sequence[Pro
     window = settings.max_source + 16 + tail + output_limit(settings.max_source)
     # Only the session in use has a tree.
     nodes = MAX_NODES if settings.draft_model is not None else 0
-    # All cells are turned where tokens are kept, and segments that are open at the same time are rarely as
-    # long: where they are, sessions are evicted, the oldest first, and evaluated again when next used.
-    # In the middle of a pass that is too late for a memory that cannot be cut.
+    # Few cells, because keeping tokens shifts all of them, and segments that are open at the same time are
+    # rarely all long. If they are, the oldest sessions are evicted, and evaluated again when next used.
+    # A recurrent memory cannot be cut in the middle of a pass, so there each session has a whole window.
     whole = settings.sessions if model.is_recurrent else 1 + (settings.sessions - 1) / _SESSIONS_A_WINDOW
     cells = sum(len(prompt.head) for prompt in prompts) + math.ceil(whole * window) + nodes
     return -(-cells // 256) * 256

@@ -30,7 +30,7 @@ from operators.seq2seq.store import EncoderDecoder, PairStore
 
 #: Passes are not shared, so a token of another room costs what it costs alone.
 UNSHARED = PassCosts((1, 2), (1.0, 2.0))
-#: Windows joined from words may have so many tokens more than asked for, the end and the language included.
+#: Tokens by which a window joined from words may exceed the limit, including the end and language tokens.
 _MORE = 18
 
 
@@ -63,10 +63,10 @@ class OpenMarian(NamedTuple):
         return perf_counter() - began
 
 
-#: Tokens of the source and of the output behind which passes are timed.
+#: Length of the source and of the output before the timed passes, in tokens.
 _MEASURED = 24
-#: Fewer kept tokens are evaluated: the start token needs a pass of its own, which in models of OPUS-MT's size
-#: costs as much as so many tokens more in another.
+#: Minimum number of kept tokens. To keep them, the start token needs a pass of its own, which in models of
+#: OPUS-MT's size costs as much as this number of additional tokens in another pass.
 _LEAST_KEPT = 16
 
 
@@ -136,7 +136,7 @@ def open_boundary_scorer(models: Iterable[object]) -> BoundaryScorer | None:
         models: The loaded translation models. The encoder of one of them is reused where it fits.
 
     Returns:
-        None where it is not installed: rules alone then decide where sentences end.
+        None if it is not installed: rules alone then decide where sentences end.
 
     Raises:
         InputError: the installed model is damaged.

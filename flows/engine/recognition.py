@@ -23,7 +23,7 @@ from operators.recognizers.windowed import WindowedRecognizer
 
 
 def chosen(settings: RecognizerSettings, spoken: Spoken) -> RecognizerSettings:
-    """The settings with a model and, where one language is spoken, an engine in the place of ``auto``.
+    """The settings with a model and, if one language is spoken, an engine in place of ``auto``.
 
     Raises `UsageError` for a model that is neither a name nor a folder.
 
@@ -45,7 +45,7 @@ def chosen(settings: RecognizerSettings, spoken: Spoken) -> RecognizerSettings:
 
 
 def _engine_of(model: Path) -> str:
-    """The engine whose files a folder holds, or of a single file."""
+    """The engine for the files of a folder, or for a single file."""
     files = {"model.bin": "whisper", "tokens.txt": "sherpa", "am": "vosk"}
     found = (engine for name, engine in files.items() if (model / name).exists())
     return next(found, "sherpa" if model.suffix == ".data" else "moonshine")
@@ -56,7 +56,7 @@ def check_recognizer(settings: RecognizerSettings, *, spoken: Spoken, is_live: b
 
     Args:
         spoken: The languages that may be spoken; none for any.
-        is_live: Whether sound comes at the pace of speech.
+        is_live: Whether sound arrives in real time.
     """
     settings = chosen(settings, spoken)
     part = RECOGNIZERS[settings.engine]
@@ -77,12 +77,12 @@ def check_recognizer(settings: RecognizerSettings, *, spoken: Spoken, is_live: b
         )
     elif len(spoken) != 1 and len(named.codes) == 1:
         raise UsageError(
-            f"--speech-model: {named.name} knows one language; choose one without .en, such as {BASE}"
+            f"--speech-model: {named.name} supports one language; choose one without .en, such as {BASE}"
         )
 
 
 def named_model(settings: RecognizerSettings) -> SpeechModel | None:
-    """The named model of an engine that `chosen` has made sure of; None for a folder."""
+    """The named model in settings from `chosen`; None for a folder."""
     named = None if settings.model is None else speech_models().get(settings.model)
     engine = "whisper" if settings.engine == USUAL.engine else settings.engine
     return named if named is not None and named.engine == engine else None
@@ -110,7 +110,7 @@ def make_recognizer(
         spoken: The languages that may be spoken; none for any.
         observe: Called with the recogniser's events, on any thread.
         words: Words that get a bias, if the recogniser supports that.
-        is_live: Whether sound comes at the pace of speech, so that hypotheses may not lag.
+        is_live: Whether sound arrives in real time; then hypotheses must not lag.
         progress: Called while a model is downloaded.
     """
     settings = chosen(settings, spoken)

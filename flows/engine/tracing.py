@@ -72,10 +72,10 @@ def record(
     """Translate a segment's updates with the settings' method, and record the outcome of each token.
 
     Earlier segments are not used as context. If ``is_compared``, each update is also decoded greedily, from
-    scratch. Raises `UsageError` for two models over English.
+    scratch. Raises `UsageError` for two models via English.
     """
     if engine.first is not None:
-        raise UsageError(f"a trace shows one model, and {settings.model} are two: choose one of them")
+        raise UsageError(f"a trace shows one model, but {settings.model} are two: choose one of them")
     recorder = Recorder(engine.method(settings), engine.pool)
     translator = Translator(
         engine.prompt,
@@ -124,7 +124,7 @@ def record(
 
 
 def _greedy(engine: Engine, settings: TranslateSettings, partial: Partial) -> list[tuple[int, ...]]:
-    """The tokens of greedy decoding from scratch, of each window."""
+    """For each window, the tokens of greedy decoding from scratch."""
     translator = engine.translator(replace(settings, method="retranslate"))
     key = f"greedy/{partial.key}"
     state, _ = translator.update(

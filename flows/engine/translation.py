@@ -56,26 +56,26 @@ class Engine(NamedTuple):
     #: The proposal heads; None if there are none.
     proposal_heads: Any
     context: ContextSettings
-    #: The glossary in a file, which is read once.
+    #: Returns the glossary of a file, which is read once.
     glossary: Callable[[Path], Glossary]
-    #: Cost of passes on this machine, measured on first use; then the same for the draft model.
+    #: Cost of passes of the model and of its draft model on this machine, measured on first use.
     costs: Callable[[], PassCosts]
     draft_costs: Callable[[], PassCosts | None]
-    #: The same for passes that many segments share.
+    #: Cost of passes that segments share.
     fill_costs: Callable[[], PassCosts]
-    #: What translates to English, from which this one translates; None if it translates what is spoken.
+    #: The engine to English, if this one translates from there to the target; None without a pivot.
     first: "Engine | None" = None
 
     def translator(self, settings: TranslateSettings, decoder: Decoder | None = None) -> SegmentTranslator:
         """A translator with the decoding settings of ``settings``; the others must be those of the engine.
 
-        Its methods run in ``decoder``; by default, and with two models over English, one after the other.
+        Its methods run in ``decoder``, by default one after the other. A first model to English has its own.
         """
         if self.first is None:
             return self._translator(settings, decoder)
         source, target = settings.direction
         to_english = to_direction(settings, Direction(source, ENGLISH))
-        # All of the English is given on: the first model's draft keeps it steady (docs/encoder-decoder.md).
+        # No English word is held back: the first model's draft keeps them stable (docs/method.md).
         from_english = replace(to_direction(settings, Direction(ENGLISH, target)), hold_back=0)
         return PivotTranslator(self.first.translator(to_english), self._translator(from_english, decoder))
 
@@ -99,8 +99,8 @@ class Engine(NamedTuple):
     def scheduler(self, *, is_hurried: bool) -> Scheduler:
         """Runs the methods concurrently; from now on, only it may use the sessions.
 
-        If it ``is_hurried``, methods share passes only where that saves time on this machine, because viewers
-        wait for each; otherwise as many tokens as possible share a pass.
+        If ``is_hurried``, methods share passes only where that saves time on this machine, because viewers
+        wait for each of them. Otherwise as many tokens as possible share a pass.
         """
         costs = self.fill_costs() if is_hurried else FLAT
         fill = fill_of(costs) if is_hurried else BATCH
@@ -119,7 +119,7 @@ class Engine(NamedTuple):
         """With the cost of passes on this machine, if the method uses it."""
         costs = self.costs() if weighs_costs(settings) else FLAT
         knows_unfinished = self.prompt.knows_unfinished
-        # Not all sessions can hold several hypotheses: those of many rooms cannot.
+        # With many rooms, sessions cannot hold several hypotheses.
         beam = min(settings.width(knows_unfinished=knows_unfinished), max(1, self.pool.beams))
         embeddings = research().embeddings(self.path) if settings.compares_words else None
         return method(
@@ -151,7 +151,7 @@ def open_engines(
     glossary = cache(read_glossary)
     for own in (to_direction(settings, one) for one in directions):
         if own.terms is not None:
-            glossary(Path(own.terms).expanduser())  # loading a model for nothing would take longer
+            glossary(Path(own.terms).expanduser())  # reports errors before a model is loaded
     fetch_chosen(settings, directions, progress)
     load = cache(load_pair_model)
     engines = []
@@ -168,7 +168,7 @@ def _behind(first: Engine, last: Engine, direction: Direction, settings: Transla
     own = to_direction(settings, direction)
     if own.terms is not None:
         raise UsageError(
-            f"{own.terms} has words of {direction}, which is translated over English: leave it out, or "
+            f"{own.terms} has terms for {direction}, which is translated via English: leave it out, or "
             "choose one model for both languages"
         )
     return last._replace(first=first, prompts={direction.code: last.prompt})
@@ -190,7 +190,7 @@ def _open(
             research().open_heads(own, folder), pair.context, glossary, pair.costs,
             lambda: None, lambda: UNSHARED,
         )  # fmt: skip
-    # Its context also holds the terms of the other directions.
+    # The context must also hold the terms of the other directions.
     own = replace(own, glossary=settings.glossary)
     path = resolve_model(name, directions[0], progress=progress)
     from flows.engine.language_model import open_language_model  # not before llama.cpp is known to be here
@@ -222,7 +222,7 @@ def with_sessions(settings: TranslateSettings, directions: int = 1) -> Translate
 
 def translator_settings(settings: TranslateSettings, prompt: Prompt) -> TranslatorSettings:
     speculates = settings.method in SPECULATIVE
-    # An exact rule gives the same tokens as re-translation; committed, so unverified, tokens might differ.
+    # An exact rule gives the same tokens as re-translation. Committed tokens are unverified and might differ.
     rules = settings.rules(knows_unfinished=prompt.knows_unfinished)
     commits = speculates and not acceptance(rules.accept, rules.bias).is_exact
     return TranslatorSettings(

@@ -18,7 +18,7 @@ def check_speakers(settings: SpeakersSettings) -> None:
     """Raise `SurtitleError` for settings that cannot be used, before a model is loaded."""
     if settings.voices == 1 and (settings.names or settings.model):
         raise UsageError(
-            "--speakers 1 calls the only speaker like the room or the recording; leave out speakers.names "
+            "--speakers 1 names the only speaker after the room or the recording; leave out speakers.names "
             "(--speaker-names) and speakers.model, or the 1"
         )
     if settings.model is not None:
@@ -28,13 +28,13 @@ def check_speakers(settings: SpeakersSettings) -> None:
 def make_listeners(
     settings: SpeakersSettings, only: Callable[[str], str], progress: Progress = silent
 ) -> MakeListener | None:
-    """What tells who speaks in each stream; None if that is not asked.
+    """Makes the speaker identification of each stream; None if it is off.
 
-    A model is loaded, and downloaded if it is not here. Raises the errors of `fetch_voices`, `OnnxEncoder`
-    and `known_voices`.
+    The model is loaded, and downloaded if necessary. Raises the errors of `fetch_voices`, `OnnxEncoder` and
+    `known_voices`.
 
     Args:
-        only: What the only speaker of a stream is called.
+        only: Returns the name of a stream's only speaker.
     """
     if settings.voices == 1:
         return lambda stream, state: OnlySpeaker(state.last or only(stream))
@@ -46,13 +46,13 @@ def make_listeners(
 
 
 def _usual(progress: Progress) -> Encoder:
-    from operators.voices.ge2e import Ge2eEncoder  # puts a graph together, for which it imports much
+    from operators.voices.ge2e import Ge2eEncoder  # slow: it imports what builds its graph
 
     return Ge2eEncoder(fetch_voices(progress))
 
 
 def own_encoder(settings: SpeakersSettings) -> OnnxEncoder | None:
-    """The encoder of the model that is named, if one is."""
+    """The encoder of the named model; None if none is named."""
     return None if settings.model is None else OnnxEncoder(_path(settings.model))
 
 
@@ -62,4 +62,4 @@ def known_voices(settings: SpeakersSettings) -> list[tuple[str, Samples]]:
 
 
 def _path(name: str) -> Path:
-    return Path(expanduser(name))  # noqa: PTH111 - that of `Path` raises for a user that there is not
+    return Path(expanduser(name))  # noqa: PTH111 - `Path.expanduser` raises for an unknown user

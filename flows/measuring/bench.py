@@ -71,7 +71,7 @@ def _corpus(run: BenchRun, job: BenchJob) -> Corpus:
         if run.reference is not None:
             raise UsageError("--data has references of its own; leave out --reference")
         return load_named(job.data, run.plan.engine.direction, run.source, lag=job.lag, chosen=job.chosen)
-    assert run.source is not None, "the command asks for it"
+    assert run.source is not None, "the command requires it"
     return load_corpus(run.source, run.reference, lag=job.lag, chosen=job.chosen)
 
 
@@ -89,7 +89,7 @@ def _measured(
     tokenizer(words)  # an unknown one is refused before the model is loaded
     engine = open_engine(plan.engine, runner.doing)
     if job.likelihood and engine.first is not None:
-        raise UsageError("no model knows how likely a translation over English is: leave out --likelihood")
+        raise UsageError("--likelihood needs one model, not two via English: leave it out")
     likelihood = None
     if job.likelihood:
         likelihood = Likelihood(engine.prompt, engine.pool, plan.variants[0].max_source)
@@ -153,7 +153,7 @@ def _trials(
 
 
 def masked(mask: DisplayMask, pieces: tuple[str, ...], before: str) -> str:
-    """The visible text of an unfinished output; ``before`` was visible of the last one."""
+    """The visible text of an unfinished output; ``before`` is that of the previous one."""
     return "".join(pieces)[: visible_length(pieces, mask.mask_k, before, mask.mask)]
 
 
@@ -163,7 +163,7 @@ def _scored(
     plan: Plan,
     signature: dict[str, Any],
     engine: Engine,
-    judge: Comet | None,
+    comet_model: Comet | None,
 ) -> tuple[MeasuredRun, dict[str, str]]:
     source, target = plan.variants[0].direction
     sources, terms = [segment.updates[-1] for segment in corpus.segments], None
@@ -173,9 +173,9 @@ def _scored(
     transcripts = sources if source == target else None
     scorer = Scorer(trials, corpus.references, words, target.tokenizer, terms=terms, transcripts=transcripts)
     comet: list[float | None] = [None] * len(plan.variants)
-    if judge is not None and corpus.references is not None:
+    if comet_model is not None and corpus.references is not None:
         systems = [scorer.finals(which) for which in range(len(plan.variants))]
-        comet = [*judge.scores(sources, corpus.references, systems)]
+        comet = [*comet_model.scores(sources, corpus.references, systems)]
     rows = []
     for which, variant in enumerate(plan.variants):
         settings = row_settings(variant, knows_unfinished=signature["knows_unfinished"])
@@ -189,7 +189,7 @@ def _scored(
 
 
 def joined(measured: Sequence[MeasuredRun], scores: Sequence[dict[str, str]], paper: Paper | None) -> Results:
-    """All rows; those of several runs name their model and language, and what their signatures differ in.
+    """The rows of all runs. With several runs, rows name model and language; the signature lists differences.
 
     ``scores`` are the signatures of each run's scores.
     """
@@ -218,7 +218,7 @@ def joined(measured: Sequence[MeasuredRun], scores: Sequence[dict[str, str]], pa
 
 
 class Outputs(msgspec.Struct, frozen=True):
-    """What one translator said of one segment in the first repeat: a line of ``--outputs``."""
+    """The outputs of one translator for one segment in the first repeat: a line of ``--outputs``."""
 
     model: str
     to: str

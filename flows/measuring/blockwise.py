@@ -23,7 +23,7 @@ NAME = "stern2018"
 #: block has the tokens of all heads, however probable they are.
 PROTOCOL: dict[str, Any] = {"guards": "none", "accept": "exact", "commit": 0, "sure": 0.0}
 _NEAR = ("near-0.4", "near-0.5", "near-0.6")
-#: As many heads as a model can have: with a block of so many, all of them propose.
+#: The maximum number of heads of a model: with a block of this length, all of them propose.
 _ALL = 16
 
 
@@ -42,8 +42,8 @@ TABLES: dict[str, tuple[Grid, ...]] = {
 }
 _NOTES = (
     "BLEU, and the mean accepted block: greedy decoding's passes divided by the method's. Where a model has "
-    "fewer heads, all of them propose. A frozen base here says what it says without heads; the authors' has "
-    "a new layer before its first prediction, too.",
+    "fewer heads, all of them propose. A frozen base gives the same output here as without heads; the "
+    "authors' has a new layer before its first prediction, too.",
     "The paper's figures: Stern et al. 2018, table 1 (newstest2013, English to German; greedy: {greedy}).",
 )
 
@@ -60,7 +60,7 @@ def published() -> dict[str, Any]:
 
 
 def paper_tables(runs: Sequence[MeasuredRun], wanted: Sequence[str]) -> tuple[Table, ...]:
-    """Table 1, and a table of the rules for each run; what was not measured is dashed."""
+    """Table 1, and a table of the rules for each run; a dash marks what was not measured."""
     made = [_table_1(runs)] if "1" in wanted else []
     return (*made, *(_rules(run) for run in runs if "rules" in wanted))
 

@@ -22,11 +22,11 @@ from flows.settings.options import (
 )
 from operators.errors import UsageError
 
-Json = Annotated[Path | None, typer.Option("--json", help="Write signature and rows here.")]
+Json = Annotated[Path | None, typer.Option("--json", help="Write the signature and all rows here (JSON).")]
 Sources = Annotated[
     list[Path] | None,
     typer.Argument(
-        help="A text (one segment per line) or partials (JSONL); recordings for speech.",
+        help="A text (one segment per line), partials (JSONL), or recordings (bench --task speech).",
         metavar="[SOURCE...]",
         show_default=False,
     ),
@@ -34,8 +34,8 @@ Sources = Annotated[
 Reference = Annotated[
     list[str] | None,
     typer.Option(
-        help="Its translation, line by line; repeat as de=FILE for each target language. Of speech JSON "
-        "lines with 'file' and 'text'."
+        help="Reference translation, line by line; for several languages, repeat as de=FILE. For speech: "
+        "JSON lines with 'file' and 'text'."
     ),
 ]
 Comet = Annotated[
@@ -50,8 +50,8 @@ Split = Annotated[
     ),
 ]
 Lag = Annotated[int, typer.Option(min=1, help="Number of words that each update adds to a text.")]
-Limit = Annotated[int | None, typer.Option(min=1, help="Number of segments, recordings or utterances.")]
-Skip = Annotated[int, typer.Option(min=0, help="How many of these to skip at the beginning.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="Maximum number of segments or recordings.")]
+Skip = Annotated[int, typer.Option(min=0, help="Number of segments or recordings to skip at the beginning.")]
 Repeat = Annotated[int, typer.Option(min=1, help="Number of timed runs.")]
 
 Data = Annotated[
@@ -61,7 +61,7 @@ Data = Annotated[
 
 Task = Literal["text", "drafts", "speech"]
 _OF_TEXT = ("data", "lag", "repeat", "paper", "comet", "split", "likelihood", "fresh", "outputs")
-#: The options that a task has no use for.
+#: The options that have no effect on a task.
 _UNUSED: dict[Task, tuple[str, ...]] = {
     "text": ("recognizer", "speech_model"),
     "drafts": (*_OF_TEXT, "reference", "recognizer", "speech_model"),
@@ -75,8 +75,8 @@ def bench(
     task: Annotated[
         Task,
         typer.Option(
-            help="Compare decoding methods on a text, ways of drafting with a draft model, or ways to "
-            "recognise speech."
+            help="What to compare: methods of translating text, of drafting with a draft model, or of "
+            "recognising speech."
         ),
     ] = "text",
     to: To = None,
@@ -88,8 +88,8 @@ def bench(
     vary: Annotated[
         list[str] | None,
         typer.Option(
-            help="Values of a setting to measure: translate.method=ssbd,jacobi or translate.bias=0,0.2; "
-            "again for other settings, whose values are crossed.",
+            help="Values of a setting to measure: translate.method=ssbd,jacobi or translate.bias=0,0.2. "
+            "Repeat for other settings; all combinations are measured.",
             metavar="KEY=VALUES",
         ),
     ] = None,
@@ -114,10 +114,10 @@ def bench(
     ] = False,
     set_: Set = None,
 ) -> None:
-    """Compare decoding methods: speed, quality, erasure; or ways of drafting, or ways to recognise speech.
+    """Compare decoding methods on text or speech: speed, quality, erasure.
 
-    Settings that are not varied have surtitle's defaults. --to and --model may name several on a text. An
-    interrupted run on a text resumes when started again.
+    Settings that are not varied have surtitle's defaults. For a text, --to and --model may name several, and
+    an interrupted run resumes when started again.
     """
     for name in _UNUSED[task]:
         if context.get_parameter_source(name).name == "COMMANDLINE":  # type: ignore[union-attr]
@@ -191,15 +191,15 @@ def reproduce(
     comet: Comet = None,
     split: Split = None,
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="Folder of the page, the figures, and all translations.")
+        Path, typer.Option("-o", "--output", help="Folder for the page, the figures, and all translations.")
     ] = Path("reproduced"),
     set_: Set = None,
 ) -> None:
-    """Measure the tables of a paper by its protocol, and write one page with the paper's figures beside.
+    """Measure the tables of a paper by its protocol, and write them next to the paper's figures.
 
-    --to and --model may name several. Of SSBD, tables 3, 4 and 7 are those of one pair, as in the paper: of
-    Chinese, or else the first language, with the first model. The folder keeps all trials: an interrupted run
-    resumes, and one with --comet added measures nothing again.
+    --to and --model may name several. Tables 3, 4 and 7 of ssbd show one language pair, as in the paper:
+    that with Chinese, or else the first one, with the first model. The folder keeps all trials: an
+    interrupted run resumes, and --comet can be added without measuring again.
     """
     _check_given(sources, data)
     with loading():
@@ -223,12 +223,12 @@ def partials(
     output: Annotated[
         Path, typer.Option("-o", "--output", help="File to write (JSONL), for bench, replay and trace.")
     ] = Path("/dev/stdout"),
-    spoken: Annotated[str, typer.Option("--from", help="Language of a corpus.")] = "English",
+    spoken: Annotated[str, typer.Option("--from", help="Language of the text from --data.")] = "English",
     data: Data = None,
     lag: Lag = 3,
     limit: Annotated[int | None, typer.Option(min=1, help="Number of segments.")] = None,
 ) -> None:
-    """Write a text as a recogniser's partials, a few words more each time; a word takes 0.4 s."""
+    """Convert a text to partials like a recogniser's, which grow by a few words each; a word takes 0.4 s."""
     if (source is None) == (data is None):
         raise UsageError("give a text, or --data with the name of a corpus")
     with loading():
@@ -251,7 +251,7 @@ def partials(
 def loadgen(
     context: typer.Context,
     recording: Annotated[
-        Path, typer.Argument(help="What each room says: a wav or flac file, or partials (JSONL).")
+        Path, typer.Argument(help="Speech of each room: a wav or flac file, or partials (JSONL).")
     ],
     to: To = None,
     source: From = None,
@@ -262,16 +262,16 @@ def loadgen(
     speech_model: SpeechModel = None,
     server: Annotated[
         str | None,
-        typer.Option(help="Address of a server of rooms.", show_default="straight into the flow, here"),
+        typer.Option(help="Address of a running `surtitle serve`.", show_default="the flow in this process"),
     ] = None,
-    rooms: Annotated[str, typer.Option(help="Numbers of rooms, one after the other.")] = "1,4",
-    seconds: Annotated[float, typer.Option(min=0.5, max=86_400, help="Seconds that they speak.")] = 30.0,
+    rooms: Annotated[str, typer.Option(help="Numbers of rooms to measure, one after the other.")] = "1,4",
+    seconds: Annotated[float, typer.Option(min=0.5, max=86_400, help="Seconds for which they speak.")] = 30.0,
     json: Json = None,
     set_: Set = None,
 ) -> None:
-    """Let many rooms speak at once, and measure how late their captions come, and what is dropped.
+    """Load test: let many rooms speak at once; measure the delay of captions, and what is dropped.
 
-    Every room repeats the recording at its own pace, from a different position. With --server, --to may name
+    Every room repeats the recording in real time, from a different position. With --server, --to may name
     several languages, and SURTITLE_WEB_TOKEN holds the server's token.
     """
     with loading():

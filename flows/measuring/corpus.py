@@ -51,7 +51,7 @@ def load_corpus(source: Path, reference: Path | None = None, *, lag: int | None,
     """Read a text file with one sentence per line, or a partials log.
 
     Args:
-        lag: Words by which a sentence of a text grows at each update; None for all of them at once.
+        lag: Words by which a sentence of a text grows at each update; None for whole sentences.
 
     Raises:
         InputError: for an unusable file.
@@ -81,15 +81,15 @@ def load_corpus(source: Path, reference: Path | None = None, *, lag: int | None,
 def load_named(
     name: str, direction: Direction, source: Path | None, *, lag: int | None, chosen: slice
 ) -> Corpus:
-    """Read a corpus by name (`connectors.corpora`), whose texts grow; or what a recogniser said of its talks.
+    """Read a corpus by name (`connectors.corpora`): its texts, which grow, or partials of its talks.
 
     Args:
         name: One of `CORPORA`.
-        source: Partials of recordings of its talks, which have the talks' names; None for the texts.
+        source: A recogniser's partials, in streams named after the talks; None for the texts.
 
     Raises:
-        UsageError: it has not both languages, or no times, or no talk of a stream's name.
-        InputError: it cannot be had, or no segment is left.
+        UsageError: it lacks a language or the times, or a stream is named after none of its talks.
+        InputError: it cannot be read, or no segment is left.
     """
     utterances = read_corpus(name, direction)
     if source is None:
@@ -107,17 +107,17 @@ def load_named(
     return Corpus(f"{made}|segments:{chosen.start + 1}-{chosen.start + len(segments)}", tuple(segments))
 
 
-#: Seconds that two segments may overlap by and still be two: recognisers cut in the middle of a pause.
+#: Seconds by which separate segments may overlap: recognisers cut in the middle of a pause.
 _TOUCH_S = 0.3
 
 
 def _paired(
     partials: Sequence[Partial], utterances: Sequence[Utterance], name: str
 ) -> tuple[list[BenchSegment], int]:
-    """The recogniser's segments that are one utterance each, with its reference; and how many there were.
+    """Segments that match exactly one utterance, with its reference; and the number of all segments.
 
-    Those that a long pause split, which the SSBD paper leaves out too, and those that hold several fit no
-    reference.
+    An utterance that a long pause splits is left out, as in the SSBD paper, and so is a segment with several
+    utterances.
     """
     updates: dict[str, list[Partial]] = {}
     for one in partials:
@@ -125,9 +125,7 @@ def _paired(
     finals = [made[-1] for made in updates.values()]
     talks = sorted({one.talk for one in utterances})
     if talks == [""]:
-        raise UsageError(
-            f"{name} is here without times, which recordings need; put them into {DATA_VARIABLE}"
-        )
+        raise UsageError(f"{name} has no times here, which recordings need; put them into {DATA_VARIABLE}")
     for stream in sorted({one.stream for one in finals}):
         if not any(talk in stream for talk in talks):
             raise UsageError(f"no talk is called {stream}; name the stream after one of {', '.join(talks)}")

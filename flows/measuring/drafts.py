@@ -2,7 +2,7 @@
 
 The texts are the finals of a corpus, translated from scratch. Each model predicts only once after a prefix
 (`Memory`), so that all ways use the same predictions and give the same output. The tables show figures 6a and
-11 to 13 and table II of SpecASR (Wei et al. 2025), beside the authors' own figures, which are in
+11 to 13 and table II of SpecASR (Wei et al. 2025), next to the authors' own figures, which are in
 ``specasr.toml``.
 """
 
@@ -62,7 +62,7 @@ Ways = dict[str, Callable[[Task], Drafter]]
 
 
 class Drafted(NamedTuple):
-    """What was measured on all texts."""
+    """The measurements on all texts."""
 
     trajectories: list[Trajectory]
     #: The rank of each token of the outputs in the draft model's predictions, from 1.
@@ -144,7 +144,7 @@ def _task(prompt: Prompt, text: str) -> Task:
 
 
 class _Pair(NamedTuple):
-    """What the two models of a pair make of one text: the second one drafts."""
+    """The predictions of two models for one text; the second model drafts."""
 
     task: Task
     memory: Memory

@@ -1,8 +1,8 @@
 """Tables 1 and 6 of the paper on parallel decoding (Santilli et al. 2023), with our figures next to theirs.
 
 Greedy decoding, PJ, PGJ and HGJ on whole sentences: time, iterations, BLEU. A run has one pair of languages
-and one number of threads; several stand side by side, as the cores of figure 3. The paper's figures are in
-``jacobi.toml``.
+and one number of threads; several runs are shown side by side, like the cores in figure 3. The paper's
+figures are in ``jacobi.toml``.
 """
 
 import tomllib
@@ -20,7 +20,7 @@ NAME = "santilli2023"
 #: A sentence is decoded once, from scratch (so each segment has to be one update: ``--lag 1000``), and blocks
 #: start from padding.
 PROTOCOL: dict[str, Any] = {"guards": "none", "accept": "exact", "commit": 0, "guess": "pad"}
-#: The m of PJ. The authors' is the length of the greedy output, which nobody knows before: most are shorter.
+#: The m of PJ. The authors use the length of the greedy output, which is not known before; most are shorter.
 PARALLEL_LENGTH = 64
 
 
@@ -29,7 +29,7 @@ def _grid(*methods: str, **varied: Sequence[Any]) -> Grid:
     return {"method": methods, **same, "mask_k": (0,), **varied}
 
 
-#: The grids of each table, which are the same.
+#: The grids of each table; both tables have the same.
 TABLES: dict[str, tuple[Grid, ...]] = dict.fromkeys(
     ("1", "6"),
     (
@@ -52,8 +52,8 @@ _NOTES = (
     "decoding's, 100 where all are equal.",
     "Iterations: greedy decoding's passes divided by the method's. The paper's last iteration of a block "
     "confirms the one before; here no pass does only that, so there are fewer.",
-    f"PJ here has m = {PARALLEL_LENGTH} unless the run says otherwise, in the paper the length of the greedy "
-    "output.",
+    f"PJ here has m = {PARALLEL_LENGTH} unless the run sets another; in the paper, m is the length of the "
+    "greedy output.",
     "The paper's figures: Santilli et al. 2023, tables 1 and 6 (WMT14 and WMT16; Opus on a CPU, MBart50 on a "
     "GPU), where BLEU is greedy decoding's in every row. Its figure 3: PGJ × 1.11 on 8 cores, 1.98 on 122.",
 )
@@ -70,7 +70,7 @@ def published() -> dict[str, Any]:
 
 
 def paper_tables(runs: Sequence[MeasuredRun], wanted: Sequence[str]) -> tuple[Table, ...]:
-    """Tables 1 and 6; runs of one pair differ in their threads. What was not measured is dashed."""
+    """Tables 1 and 6; runs of one pair differ in their threads. A dash marks what was not measured."""
     tables = {"1": _speed(runs), "6": _iterations(runs)}
     *others, last = (tables[one] for one in TABLES if one in wanted)
     return (*others, last._replace(notes=_NOTES))

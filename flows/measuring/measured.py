@@ -1,4 +1,4 @@
-"""What was measured with one model and one pair of languages, as the papers' tables need it."""
+"""The measurements of one model and one language pair, for the papers' tables."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -55,5 +55,5 @@ class Paper(NamedTuple):
     protocol: str
     #: The numbers of its tables that are wanted.
     wanted: Sequence[str]
-    #: Makes them.
+    #: Makes the tables.
     tables: Callable[[Sequence[MeasuredRun], Sequence[str]], Sequence[Table]]

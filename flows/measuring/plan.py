@@ -55,7 +55,7 @@ Grid = Mapping[str, Sequence[Any]]
 
 _TRANSLATE = {one.name: one.type for one in fields(TranslateSettings)}
 _RECOGNIZE = {one.name: one.type for one in fields(RecognizerSettings)}
-#: What each task can vary, with the types of the values. The display's mask costs no run.
+#: The settings that each task can vary, with their types. Masks of the display need no run of their own.
 VARIED: dict[str, dict[str, Any]] = {
     "text": {key: _TRANSLATE[key] for key in SETTINGS} | {"mask_k": NotNegative, "mask": MaskRule},
     "drafts": {key: _TRANSLATE[key] for key in ("draft_length", "draft_threshold")},
@@ -164,7 +164,7 @@ def bench_runs(
     Args:
         common: The settings of the translate stage; ``model`` may name several, ``to`` several languages.
         references: Files, each for the language that it names; one without a name is for the only language.
-        grids: Of a source, a model and languages, as `make_plan` takes them.
+        grids: Returns the grids for `make_plan`, by source, model and direction.
 
     Raises:
         UsageError: for an invalid value.
@@ -187,12 +187,12 @@ def bench_runs(
 def make_plan(common: dict[str, Any], grids: Sequence[Grid]) -> Plan:
     """Cross the values of each grid; combinations that have the same effect are run once.
 
-    The baseline is re-translation with the first value of each setting that applies to it. Settings without
-    values are the product's, and its method is compared with the baseline if none are given.
+    The baseline is re-translation with the first value of each setting that applies to it. Other settings
+    have the product's defaults. If no method is given, the default method is compared with the baseline.
 
     Args:
         common: The settings of the translate stage that all variants share.
-        grids: Values by the settings' names; ``same`` is the bias of the row.
+        grids: Values by the settings' names; ``same`` as ``final_bias`` is the bias of the row.
 
     Raises:
         UsageError: for an invalid value.

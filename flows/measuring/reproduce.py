@@ -19,7 +19,7 @@ from operators.errors import UsageError
 from operators.extras import needs_extra
 from operators.languages import Direction
 
-#: The papers: each module has the protocol's ``NAME``, its ``TABLES``, and makes them (``paper_tables``).
+#: The papers: each module has the protocol's ``NAME``, its ``TABLES``, and makes them by ``paper_tables``.
 _PAPERS: dict[str, ModuleType] = {"ssbd": ssbd, "jacobi": jacobi, "blockwise": blockwise}
 
 
@@ -39,7 +39,7 @@ def reproduce(
         tables: Their names, with commas between.
 
     Raises:
-        UsageError: for a table that the paper has not, and for missing settings.
+        UsageError: for a table that is not in the paper, and for missing settings.
     """
     module = _PAPERS[paper]
     wanted = [*module.TABLES] if tables is None else words("--tables", tables)
@@ -63,7 +63,7 @@ def reproduce(
 
 
 def with_own_weights(common: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The settings with files of their makers' weights in place of conversions by others.
+    """Replace models that others have converted by files made from the makers' own weights.
 
     A file is made once, in ``folder``: the weights are downloaded, converted and quantised.
     """
@@ -102,7 +102,7 @@ def _of_ssbd(
     runs = bench_runs(texts, common, references, grids)
     if len(texts) == 1:
         return runs
-    # The references are those of the text.
+    # The references are for the text, not for recorded partials.
     return [one._replace(reference=None) if is_recorded(one.source) else one for one in runs]
 
 

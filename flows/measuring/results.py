@@ -124,7 +124,7 @@ def of_translation(corpus: Corpus, engine: Engine, asked: TranslateSettings) -> 
 
 
 def _placed(engine: Engine) -> dict[str, str]:
-    """What computes the model's passes; ONNX Runtime, which runs all others, has the processor alone."""
+    """The device of the model's passes. All other models run in ONNX Runtime, on the processor."""
     if (model := engine.language_model) is None:
         return {"device": "cpu"}
     from operators.models.devices import placement  # which loads llama.cpp

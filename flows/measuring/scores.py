@@ -43,7 +43,7 @@ Updates = Sequence[Sequence[MethodUpdate]]
 
 
 class Scorer:
-    """Computes the metrics of each translator; docs/measuring.md says what each of them means."""
+    """Computes the metrics of each translator; docs/measuring.md explains them."""
 
     def __init__(
         self,
@@ -55,9 +55,9 @@ class Scorer:
         terms: Sequence[Sequence[Occurrence]] | None = None,
         transcripts: Sequence[str] | None = None,
     ) -> None:
-        """``trials`` holds all trials of one corpus; ``terms`` those in the last source of each segment.
+        """``trials`` holds all trials of one corpus; ``terms`` the terms in the last source of each segment.
 
-        ``transcripts`` are these sources where they are in the language of the references.
+        ``transcripts`` are these last sources, if they are in the language of the references.
         """
         self._trials = sorted(trials, key=lambda trial: (trial.repeat, trial.segment))
         self._repeats = sorted({trial.repeat for trial in trials})
@@ -268,8 +268,8 @@ def _chrf(texts: list[str], references: list[str]) -> float | None:
 
 def _nats(updates: Iterable[MethodUpdate]) -> float | None:
     """Nats per token of the scored updates."""
-    judged = [(update.nats, update.tokens) for update in updates if update.nats is not None]
-    return sum(nats for nats, _ in judged) / sum(tokens for _, tokens in judged) if judged else None
+    scored = [(update.nats, update.tokens) for update in updates if update.nats is not None]
+    return sum(nats for nats, _ in scored) / sum(tokens for _, tokens in scored) if scored else None
 
 
 def _ratio(part: int, whole: int) -> float | None:

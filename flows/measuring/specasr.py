@@ -1,4 +1,4 @@
-"""SpecASR's figures 6a, 11 to 13 and table II (Wei et al. 2025), with the paper's beside ours.
+"""SpecASR's figures 6a, 11 to 13 and table II (Wei et al. 2025): the paper's next to ours.
 
 They are computed from trajectories at the costs of several pairs of models. The paper's figures are in
 ``specasr.toml``.
@@ -27,7 +27,7 @@ class Costs(NamedTuple):
     name: str
     draft: PassCosts
     target: PassCosts
-    #: The figures that the authors printed for such costs, in a sentence; or whether they are table II's.
+    #: The authors' figures for such costs, as a sentence; ``is_table``: whether they are in table II instead.
     note: str = ""
     is_table: bool = False
 
@@ -35,7 +35,7 @@ class Costs(NamedTuple):
 def costs_of_pair(pair: dict[str, Any]) -> Costs:
     """The costs on a machine where a pass costs the same whatever it evaluates."""
     ratio, is_table = pair["ratio"], "over_plain" not in pair
-    name = f"{pair['name']}: in steps of the draft model, of which a pass costs {ratio:g}"
+    name = f"{pair['name']}: in steps of the draft model; a pass costs {ratio:g} steps"
     speeds = "SpecASR, figure 11: speedup {over_autoregressive}, over plain decoding {over_plain}"
     note = "" if is_table else speeds.format(**pair)
     return Costs(name, PassCosts((1,), (1.0,)), PassCosts((1,), (ratio,)), note=note, is_table=is_table)
@@ -44,9 +44,9 @@ def costs_of_pair(pair: dict[str, Any]) -> Costs:
 def rows_of(trajectories: Sequence[Trajectory], costs: Sequence[Costs]) -> list[Row]:
     """A row for each way of drafting: counts, and for each of ``costs`` the time.
 
-    Tokens are drafted in all branches; ineffective are steps of the draft model without an accepted token.
-    The time is that of a text, in the unit of the costs; speedups are over decoding with the main model
-    alone, and over the first way.
+    Drafted tokens are counted in all branches. A step of the draft model without an accepted token is
+    ineffective. Times are per text, in the unit of the costs. Speedups are relative to decoding with the main
+    model alone, and to the first way.
     """
     by_way: dict[str, list[Trajectory]] = {}
     for trajectory in trajectories:
@@ -79,7 +79,7 @@ def rows_of(trajectories: Sequence[Trajectory], costs: Sequence[Costs]) -> list[
 
 
 def _ratio(metrics: dict[str, Any], first: dict[str, Any], name: str, per: str) -> float:
-    """How large a mean is, as a multiple of that of the first row."""
+    """A mean, as a multiple of the first row's."""
     return float(metrics[name] / max(1, metrics[per]) / max(1e-9, first[name] / max(1, first[per])))
 
 
@@ -104,15 +104,15 @@ RANKS = "where the draft model's most probable token is wrong"
 
 def tables(rows: Sequence[Row], costs: Sequence[Costs]) -> list[Table]:
     made = [
-        tabulated("What was done, means of a text", rows, _STEPS),
-        tabulated("The same, relative", rows, _RELATIVE),
-        tabulated("How many tokens of a round are accepted, share of the rounds", rows, _LENGTHS_ACCEPTED),
+        tabulated("Counts, means per text", rows, _STEPS),
+        tabulated("Relative counts", rows, _RELATIVE),
+        tabulated("Accepted tokens per round, share of the rounds", rows, _LENGTHS_ACCEPTED),
     ]
     for number, one in enumerate(costs):
         times = [{**row, **row["metrics"]["times"][number]} for row in rows]
         notes = (one.note,) if one.note else ()
         columns = [*_TIMES, *(_TABLE if one.is_table else ())]
-        made.append(tabulated(f"What a text costs, {one.name}", times, columns, notes=notes))
+        made.append(tabulated(f"Cost of a text, {one.name}", times, columns, notes=notes))
     return made
 
 
@@ -147,13 +147,13 @@ def _printed(
 
 
 def _beside(heading: str, name: str, digits: int) -> list[Column]:
-    """A share, and the same in the paper."""
+    """A share, next to the paper's."""
     own = Column(heading, f"metrics.{name}", digits, "%")
     return [own, _printed(lambda figures: figures.get(name), "SpecASR", digits, "%")]
 
 
 def _between(least: int, most: int | None) -> Column:
-    """The share of rounds in which so many tokens are accepted."""
+    """The share of rounds with this number of accepted tokens."""
 
     def share(row: Row) -> float:
         return float(sum(row["metrics"]["accepted_lengths"][least:most]) / max(1, row["metrics"]["rounds"]))

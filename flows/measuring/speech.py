@@ -77,7 +77,7 @@ def bench_speech(job: BenchJob, settings: RecognizerSettings, spoken: Language, 
     check_recognizer(settings, spoken=(spoken,), is_live=False)
     with running() as runner:
         recognizer = make_recognizer(settings, spoken=(spoken,), observe=unobserved)
-        assert isinstance(recognizer, WindowedRecognizer), "it says so"
+        assert isinstance(recognizer, WindowedRecognizer), "the engine is windowed"
         transcriber = recognizer.transcriber
         assert isinstance(transcriber, DraftingTranscriber), "one language is spoken"
         trials = [
@@ -141,7 +141,7 @@ def _trial(
     certainties: Sequence[float],
     interval_s: float,
 ) -> RecordingTrial:
-    """The methods take turns at being the first one."""
+    """The methods take turns at going first."""
     began = perf_counter()
     segmenter = Segmenter(silero(), interval_s, engine.rules)
     windows = [*segmenter.accept(audio), *segmenter.finish()]

@@ -1,6 +1,6 @@
 """The tables of the SSBD paper (Zeng et al., arXiv 2509.21740v2), with our figures next to the paper's.
 
-`PROTOCOL` are the paper's settings. Everything that surtitle does beside the paper's method is a setting; the
+`PROTOCOL` are the paper's settings. Everything that surtitle adds to the paper's method is a setting; the
 table of deviations turns on one of them at a time. The paper's figures are in ``ssbd.toml``.
 """
 
@@ -26,13 +26,13 @@ MASKS = (3, 5)
 #: The paper's pairs of languages, in its order.
 PAIRS = {"en→de": "German", "en→zh": "Chinese", "en→ja": "Japanese"}
 
-#: The draft is the last output as it was, the source as it is; all tokens are verified (no commits), with the
-#: same bias at finals; the rest is decoded greedily, and nothing is done beside.
+#: The draft is the unchanged last output, and the source is unchanged. All tokens are verified (no commits),
+#: with the same bias at finals. The rest is decoded greedily, without guards.
 PROTOCOL: dict[str, Any] = {
     "guards": "none", "close_unfinished": False, "hold_back": 0, "strip_punctuation": False,
     "glossary": None, "accept": "bias", "bias": BIAS, "final_bias": "same", "commit": 0, "beam": 1,
 }  # fmt: skip
-#: What surtitle does otherwise, one thing at a time.
+#: Surtitle's deviations from the protocol, one at a time.
 DEVIATIONS: dict[str, dict[str, Any]] = {
     "unfinished text gets a full stop": {"close_unfinished": True},
     "its last word waits": {"hold_back": 1},
@@ -74,24 +74,24 @@ TABLES: dict[str, tuple[Grid, ...]] = {
         {"mask_k": (MASKS[0],), "mask": ("words", "steady")},
     ),
 }
-#: Those that `bench --paper` shows.
+#: The tables that `bench --paper` shows.
 USUAL_TABLES = ("2", "3", "4", "6")
 
 
 def grids_of(tables: Sequence[str]) -> list[Grid]:
-    """The grids of these tables, the one that all figures are relative to first."""
+    """The grids of these tables; the first grid is the reference of all figures."""
     return [*TABLES["2"], *(grid for table in tables for grid in TABLES[table])]
 
 
 def tables_of(wanted: Sequence[str], *, is_recorded: bool, is_shown: bool) -> list[str]:
-    """The tables that need a run: on recorded updates or a text, and of the pair that one table shows."""
+    """The tables that need a run on recorded updates or a text; some show one pair only (``is_shown``)."""
     if is_recorded:
         return [table for table in wanted if table == "6"]
     return [table for table in wanted if table == "2" or (table != "6" and is_shown)]
 
 
 def common_settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that all runs share: the prompts of table 5, where it has one for the model."""
+    """The settings that all runs share: the prompts of table 5, if it has one for the model."""
     return {"template": "paper", **given}
 
 
@@ -101,7 +101,7 @@ _SOURCE = (
     "with Metal, Q4_K_M, means of three runs, COMET wmt22-comet-da, NE in tokens of flores101."
 )
 
-#: One line of a table for one model; A/D and A/O are per cent; what is not printed is absent.
+#: One line of a table for one model; A/D and A/O are per cent; figures that are not printed are absent.
 Figures = Mapping[str, Any]
 
 
@@ -138,7 +138,7 @@ def _closing(run: MeasuredRun) -> list[str]:
     return [
         *lines,
         "A/D and A/O in %; ×: tokens per second against RT's, the paper's speedup; wall: by wall time. "
-        "A dash was not measured.",
+        "A dash marks what was not measured.",
         _SOURCE,
     ]
 
@@ -238,7 +238,7 @@ def _of_one_pair(
 
 
 def _deviations(run: MeasuredRun) -> Table:
-    """What each thing that surtitle does beside the protocol is worth, alone; with `PROTOCOL` first."""
+    """The effect of each deviation from the protocol alone; the first row is `PROTOCOL`."""
     lines = [
         (name, *_deviating(*(_find(run, method, **changed) for method in (BASELINE, "ssbd"))))
         for name, changed in {"the paper's protocol": {}, **DEVIATIONS}.items()
@@ -267,7 +267,7 @@ def _deviating(base: Row | None, own: Row | None, *, shown: bool = True) -> list
 
 
 def _case(run: MeasuredRun) -> Table:
-    """The segment in which SSBD changes least, against RT; what replaces erased words is marked."""
+    """The segment in which SSBD saves most changes against RT; words that replace erased ones are marked."""
     methods = {
         "RT": _which(run, BASELINE),
         f"SSBD, β = {BIAS:g}": _which(run, "ssbd"),
@@ -286,7 +286,7 @@ def _case(run: MeasuredRun) -> Table:
 
 
 def _marked(trial: SegmentTrial, which: int) -> list[str]:
-    """The texts of a segment's updates; words behind the first one that was changed are marked."""
+    """The texts of a segment's updates; words from the first changed one on are marked."""
     return [*_each_marked([one.text.split() for one in trial.updates[which]])]
 
 

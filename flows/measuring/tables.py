@@ -9,7 +9,7 @@ from flows.measuring.plan import USUAL
 from flows.measuring.results import Row
 from flows.pages.table import Column, Table, tabulated
 
-# What a label leaves out besides the defaults.
+# Values that a label omits, besides the defaults.
 _PLAIN = {"accept": "bias", "beam": 1}
 _MASK = ("mask_k", "mask")
 _NAMES = {"bias": "β", "final_bias": "final β"}
@@ -28,8 +28,8 @@ def tables(rows: Sequence[Row]) -> tuple[Table, ...]:
             _TIMES,
         ),
         tabulated(
-            "Passes: tokens that were proposed after the divergence, and the speedup where passes cost "
-            "otherwise",
+            "Passes: tokens that were proposed after the divergence, and the speedup at other costs of "
+            "passes",
             timed,
             [*_PASSES, *(_DRAFTED if is_drafted else ())],
         ),

@@ -1,4 +1,4 @@
-"""Trials: all methods on each segment in turn, timed, and the likelihood of what they say."""
+"""Trials: all methods on each segment in turn, timed, and the likelihood of their outputs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
@@ -17,7 +17,7 @@ from operators.prompts.prompt import Prompt
 #: The visible text of an unfinished output, given its pieces and the previously visible text.
 Mask = Callable[[tuple[str, ...], str], str]
 # The session of the scoring model.
-_JUDGED = "likelihood"
+_SCORING = "likelihood"
 
 
 class Likelihood:
@@ -44,7 +44,7 @@ class Likelihood:
         if not output or not text.strip() or len(source) > self._max_source:
             return None
         prompt = self._prompt.build(source, is_final=is_final)
-        with self._pool.session(_JUDGED) as session:
+        with self._pool.session(_SCORING) as session:
             rows = session.forward(Forward([*prompt, *output[:-1]], len(prompt) - 1))
             total = 0.0
             for row, token in zip(rows, output, strict=True):
@@ -62,7 +62,7 @@ class Likelihood:
                 zip(updates, segment.updates, outputs, strict=True)
             )
         ]
-        self._pool.release(_JUDGED)
+        self._pool.release(_SCORING)
         return made
 
 
@@ -82,7 +82,7 @@ def run_trials(
     The order of the methods rotates from trial to trial, so that none always comes first.
     """
     for repeat in range(repeats):
-        judge = likelihood if repeat == 0 else None  # texts differ between repeats only by noise
+        scorer = likelihood if repeat == 0 else None  # texts differ between repeats only by noise
         for number, segment in enumerate(corpus.segments):
             if (repeat, number) in done:
                 continue
@@ -91,7 +91,7 @@ def run_trials(
                 which = (turn + number + repeat) % len(translators)
                 # Methods that look up earlier outputs of a stream must not find those of the last repeat.
                 own = segment._replace(key=f"{repeat}/{segment.key}")
-                results[which] = _translate(own, translators[which], masks, go_on, judge)
+                results[which] = _translate(own, translators[which], masks, go_on, scorer)
             yield SegmentTrial(repeat, number, tuple(results))
 
 

@@ -37,7 +37,7 @@ AT_A_TIME = 16
 
 class Asked(NamedTuple):
     task: Task
-    #: What the pair says.
+    #: The translation in the pair.
     translation: str
 
 
@@ -47,11 +47,11 @@ class Answering(Protocol):
     path: Path
     layer: OutputLayer
     prompt: Prompt
-    #: Tokens that are never said, and have no logits.
+    #: Tokens that are never output, and have no logits.
     unsaid: Sequence[int]
 
     def sequences(self, tasks: Sequence[Task], count: int) -> AbstractContextManager[SequenceStore]:
-        """A memory for so many sequences, each long enough for any of the tasks with its answer."""
+        """A store for ``count`` sequences, each long enough for any of the tasks with its answer."""
         ...
 
 
@@ -88,7 +88,7 @@ class Firefox:
         yield PairStore(self.model, count)
 
     def read(self, prompt: Sequence[int]) -> Matrix:
-        """What the encoder says of the source in a prompt, (source tokens, width)."""
+        """The encoder's states of the source in a prompt, (source tokens, width)."""
         return self.model.read([token for token in prompt if token != self.model.start]).states
 
 

@@ -16,14 +16,14 @@ Pairs = Annotated[
         help="Sentence pairs: a source, a tab and its translation in each line (.gz too). May be repeated."
     ),
 ]
-Model = Annotated[str, typer.Argument(help="The model: a GGUF file, 'captions', 'base'.")]
+Model = Annotated[str, typer.Argument(help="The model: a GGUF file, 'captions' or 'base'.")]
 Output = Annotated[Path, typer.Option("-o", "--output", help="File to write (.gguf).")]
 Source = Annotated[str, typer.Option("--from", help="Language of the speech.")]
 Target = Annotated[str, typer.Option("--to", help="Language of the captions.")]
 Prefixes = Annotated[float, typer.Option(min=0, max=1, help="Share of examples that are unfinished speech.")]
 Seed = Annotated[int, typer.Option(help="Random seed.")]
 
-model_app = typer.Typer(help="Train a captions model on prefixes, or proposal heads; convert weights.")
+model_app = typer.Typer(help="Train models for unfinished speech, or proposal heads; convert weights.")
 
 
 @model_app.command()
@@ -69,23 +69,21 @@ def heads(
     prefixes: Prefixes = 0.5,
     seed: Seed = 1,
     heads: Annotated[int, typer.Option(min=1, max=16, help="Number of heads.")] = 4,
-    prompts: Annotated[
-        int, typer.Option(min=1, help="Number of sources whose translations are learned from.")
-    ] = 3000,
+    prompts: Annotated[int, typer.Option(min=1, help="Number of translations to learn from.")] = 3000,
     epochs: Annotated[int, typer.Option(min=1, help="Number of times to learn each translation.")] = 8,
     data: Annotated[
         Literal["distilled", "original"],
         typer.Option(help="Learn the model's own translations, or those of the pairs."),
     ] = "distilled",
-    beam: Annotated[int, typer.Option(min=1, max=16, help="Width of the search for its own.")] = 1,
+    beam: Annotated[int, typer.Option(min=1, max=16, help="Beam width for the model's translations.")] = 1,
     tune_base: Annotated[
-        Path | None, typer.Option(help="Tune a Firefox model with them, and write it into this folder.")
+        Path | None, typer.Option(help="Also tune a Firefox model's decoder; write the model to this folder.")
     ] = None,
 ) -> None:
     """Train proposal heads on a model, for the method heads (Stern et al. 2018).
 
-    The model stays as it is without --tune-base. A record (.json) is written next to the heads: data,
-    settings, and tokens per pass.
+    Without --tune-base, the model is not changed. A record (.json: data, settings, tokens per pass) is
+    written next to the heads.
     """
     with loading(), needs_extra("train", "training"):
         from flows.model.heads import run
@@ -152,15 +150,15 @@ def assemble(
 @model_app.command()
 def convert(
     weights: Annotated[
-        str, typer.Argument(help="A folder in the format of transformers, or OWNER/REPO on the hub.")
+        str, typer.Argument(help="A folder in the format of transformers, or OWNER/REPO on Hugging Face.")
     ],
     output: Output,
     quantize: Annotated[
         str | None,
-        typer.Option(help="Types to store: q4_k_m, q8_0, …", show_default="16 bits, as published"),
+        typer.Option(help="Quantisation: q4_k_m, q8_0, …", show_default="16 bits, as published"),
     ] = None,
 ) -> None:
-    """Convert a maker's own weights to a GGUF file, with llama.cpp's program, for --model."""
+    """Convert published weights to a GGUF file for --model, with llama.cpp's converter."""
     with loading(), needs_extra("llm", "converting weights"):
         from connectors.files.contents import sha256_of
         from connectors.files.distinct import check_distinct

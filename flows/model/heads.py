@@ -1,6 +1,6 @@
 """A run of ``surtitle model heads``: trains heads on pairs of texts, and measures their block sizes.
 
-Of the four ways of Stern et al. (2018, section 7.1): the base is frozen, or a Firefox model's decoder is
+The four variants of Stern et al. (2018, section 7.1): the base is frozen, or a Firefox model's decoder is
 tuned with the heads; the data are the pairs' translations ("original"), or the model's own ("distilled").
 """
 
@@ -39,11 +39,11 @@ from operators.training.examples import Pair, example
 from operators.training.heads import HeadsFit, fast_type, places
 from operators.training.ssru import Sentence, SsruDecoder, TunedFit
 
-#: Passes over the data in which the decoder is tuned: with more it forgets what it knew (docs/papers.md).
+#: Epochs in which the decoder is tuned: with more it forgets what it has learned before (docs/papers.md).
 _TUNE_EPOCHS = 2
-#: Number of held-out prompts whose answers the heads are measured on, and one in so many pairs is held out.
+#: Number of held-out prompts on which the heads are measured; one of ``_HELD_OUT`` pairs is held out.
 _MEASURED, _HELD_OUT = 40, 20
-#: Number of tokens that heads can propose, and of translations whose tokens are among them.
+#: Number of tokens that heads can propose, and of reference translations that contribute to them.
 _TOKENS, _REFERENCES = 8192, 20_000
 
 
@@ -86,7 +86,7 @@ def run(job: HeadsJob) -> None:
         "tokens": sum(len(one.tokens) for one in shown),
         # Share of the held-out answers' tokens that the heads can predict.
         "covered": round(sum(token in known for token in words) / len(words), 4),
-        # Of each epoch, those of a tuned base last.
+        # Of each epoch; those of a tuned base come last.
         "losses": losses,
         # Tokens per pass with one head, two, …
         "blocks": blocks,
@@ -98,7 +98,7 @@ def run(job: HeadsJob) -> None:
 
 
 def _asked(pairs: Sequence[Pair], prompt: Prompt, job: HeadsJob, count: int) -> list[Asked]:
-    """Prompts for whole and unfinished speech, as in normal use; no pair twice before each came once."""
+    """Prompts for whole and unfinished speech, as in normal use; each pair is used before any is repeated."""
     conditioning = Conditioning(close=not prompt.knows_unfinished)
     rng, joint, asked = Random(job.seed), language(job.target).script.joint, list[Asked]()
     while len(asked) < count:

@@ -28,13 +28,13 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 1
 
     def check(self, model: Path) -> None:
-        """Raises `OutputError` and `UsageError`."""
+        """Raise `OutputError` or `UsageError` if its files cannot be written or are not distinct."""
         written = [("--output", self.output), ("its record", self._record), *self._more(model)]
         check_distinct(written, [model, *self.pairs])
         check_place(self.output)
 
-    def _more(self, model: Path) -> list[tuple[str, Path]]:  # noqa: ARG002 - a kind of job needs it
-        """Other files that it writes, in folders that are there."""
+    def _more(self, model: Path) -> list[tuple[str, Path]]:  # noqa: ARG002 - `HeadsJob` needs it
+        """Other files that it writes; makes their folders."""
         return []
 
     @property

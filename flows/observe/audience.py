@@ -76,7 +76,7 @@ KEY_VARIABLE = "SURTITLE_CONTROL_KEY"
 class Audience:
     """Publishes captions, their figures and the status of the run to viewers in browsers.
 
-    Nothing listens before `served`.
+    No port is opened before `served`.
 
     Raises:
         UsageError: for an invalid token or key, or languages of rooms; for more rooms than files
@@ -90,7 +90,7 @@ class Audience:
         self._lost_s = 0.0
         self._address = ""
         self._files = files
-        # For phones that read along; speakers need a computer, and a program needs no picture.
+        # The QR code is for viewers with phones; speakers need a computer, and readers of JSON no picture.
         self._shows_code = settings.output.terminal and settings.messages.format == "text"
         #: The rooms of speakers, if they are the input.
         self.rooms: RoomRegistry | None = room_registry(settings) if settings.input.rooms else None
@@ -104,7 +104,7 @@ class Audience:
             is_private=self.rooms is not None,
             namings=namings,
         )
-        # The list of streams leads to the control room of each.
+        # Without a stream of its own, the address is the list of streams, which links to each control room.
         self._control = f"streams/{quote(streams[0], safe='')}/control" if streams else ""
         speaking: dict[str, Any] = {}
         if self.rooms is not None:
@@ -119,7 +119,7 @@ class Audience:
             token=os.environ.get(TOKEN_VARIABLE),
             key=os.environ.get(KEY_VARIABLE),
             names=web.names,
-            # Few rooms ask for several languages; what cannot be opened waits.
+            # Few rooms have captions in several languages; a file that cannot be opened waits.
             room_files=FILES * self.rooms.limits.rooms if self.rooms is not None and files is not None else 0,
             **speaking,
         )
@@ -196,7 +196,7 @@ class Audience:
     def _caption(self, caption: Caption) -> None:
         rooms = self.rooms
         if rooms is not None and self._files is not None:
-            # First: what somebody has seen is in the files, however the process ends.
+            # Written before viewers see it: the files are complete, however the process ends.
             self._files.write(caption, rooms.direction(caption.channel), rooms.began_s(caption.stream))
         self._hub.caption(caption)
         if rooms is not None and rooms.shown(caption):

@@ -62,7 +62,7 @@ class StatusLine:
         self._spoken_s = -math.inf
         self._lag_s: float | None = None
         self._overtaken = 0
-        # Models that are being loaded.
+        # Number of models that are being loaded.
         self._loading = 0
 
     def observe(self, event: Observed) -> None:
@@ -72,7 +72,7 @@ class StatusLine:
         if isinstance(event, SoundHeard | SourceChanged):
             self._screen.status(status)
         elif not isinstance(event, LoadingBegan | LoadingEnded):
-            # While models are loaded, a line of progress has the terminal.
+            # While models are loaded, the terminal shows a progress line.
             return
         if self._audience is not None:
             self._audience.status(status, sentence)

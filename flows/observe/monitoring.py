@@ -32,25 +32,25 @@ from operators.sound import peak_dbfs
 
 
 class Monitoring:
-    """Counts the events of a run, and decides whether it is healthy; nothing listens before `served`.
+    """Counts the events of a run, and decides whether it is healthy; no port is opened before `served`.
 
     Args:
         viewers: Returns the number of viewers in browsers, on any thread.
 
     Raises:
-        UsageError: for an invalid address; without the packages of the extra ``web``.
+        UsageError: for an invalid address.
     """
 
     def __init__(self, settings: Settings, viewers: Callable[[], int]) -> None:
         # Imported here: few runs need them.
         from connectors.metrics.server import parse_address, served_metrics
 
-        # Speakers of rooms may fall silent or leave, and other rooms hide one that is not understood.
+        # Speakers of rooms may fall silent or leave, and captions of other rooms mask a room without any.
         self._has_one_source = not settings.input.rooms
         self._is_live = settings.is_live and self._has_one_source
         self._lost = SoundLost()
         self._usage: Callable[[], Usage] = Usage
-        self._told: Verdict | None = None
+        self._reported: Verdict | None = None
         self._lock = Lock()
         self.health = Health(Rule(), monotonic)
         self.metrics = metrics = RunMetrics()
@@ -84,10 +84,10 @@ class Monitoring:
             logging.getLogger().removeHandler(self.metrics)
 
     def verdict(self) -> Verdict:
-        """The health of the run. A change is reported on another thread, as the caller must not block."""
+        """The health of the run. A change is reported on another thread: the caller must not block."""
         with self._lock:
             verdict = self.health.verdict()
-            before, self._told = self._told, verdict
+            before, self._reported = self._reported, verdict
         if before is None or before.cause == verdict.cause:
             return verdict
         # The problem may be, for instance, a terminal that blocks.
@@ -96,9 +96,9 @@ class Monitoring:
 
     def observe(self, event: Observed) -> None:
         with self._lock:
-            self._judge(event)
+            self._update_health(event)
 
-    def _judge(self, event: Observed) -> None:
+    def _update_health(self, event: Observed) -> None:
         match event:
             case RunBegan():
                 self.health.ready()

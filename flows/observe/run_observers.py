@@ -118,10 +118,10 @@ class Messages:
 
 
 class RunObservers(Observers):
-    """Always messages and the summary; all others only if the settings name their output.
+    """The messages and the summary of any run, and the observers whose output the settings name.
 
-    ``has_files`` says whether the output files are this process's. Raises `UsageError` for an invalid address
-    or token.
+    ``has_files``: whether the output files are this process's. Raises `UsageError` for an invalid address or
+    token.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class RunObservers(Observers):
 
     @contextmanager
     def served(self) -> Iterator[str | None]:
-        """Serve metrics and captions inside the block, if asked for; returns the address of the captions.
+        """Serve metrics and captions inside the block, if enabled; returns the address of the captions.
 
         Raises:
             OutputError: when an address cannot be listened on.

@@ -32,7 +32,7 @@ class SoundLevels:
             self._peak_dbfs = max(self._peak_dbfs, peak_dbfs(event.chunk.pcm))
 
     def complaint(self, updates: int) -> str | None:
-        """Why ``updates`` is low, and what to do; None if nothing is odd."""
+        """Why there are few or no ``updates``, and what to do; None if nothing is unusual."""
         if not self._seconds:
             return None if updates else "there was nothing to caption"
         what, peak = _source(self._settings), f"{self._peak_dbfs:.0f} dBFS at its loudest"

@@ -12,12 +12,12 @@ def packaged(name: str) -> str:
     return files("flows.pages").joinpath(name).read_text(encoding="utf-8")
 
 
-#: The namespace of files of pictures.
+#: The XML namespace of SVG files.
 SVG = "http://www.w3.org/2000/svg"
 
 
 class Scale(NamedTuple):
-    """Maps values from 0 or ``low`` upwards to a range of the picture."""
+    """Maps the values from ``low`` to ``high`` to a range of the picture."""
 
     low: float
     high: float
@@ -25,7 +25,7 @@ class Scale(NamedTuple):
     end: float
 
     def at(self, value: float) -> float:
-        """Clipped to the end of the scale."""
+        """The position of a value, which is clipped to the scale."""
         share = (value - self.low) / ((self.high - self.low) or 1.0)
         return self.begin + min(1.0, max(0.0, share)) * (self.end - self.begin)
 

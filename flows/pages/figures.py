@@ -56,7 +56,8 @@ def _percentiles(name: str, row: StreamFigures) -> str | None:
 
 _STREAM = Column("stream", lambda row: "all" if row.stream is None else cleaned(row.stream))
 _ERASURE = (
-    *(Column(name, name) for name in ("segments", "unfinished", "updates", "overtaken")),
+    *(Column(name, name) for name in ("segments", "unfinished", "updates")),
+    Column("superseded", "overtaken"),
     Column("NE raw", "ne_raw", 2),
     Column("shown", "ne_shown", 2),
 )
@@ -90,7 +91,7 @@ _SEGMENT_TEXT = (
     Column("text", lambda row: snippet(row.text or "", _MAX_SNIPPET)),
 )
 
-#: The figures by which runs are compared, first those of which less is better.
+#: The figures by which runs are compared; first those where less is better.
 _LESS_IS_BETTER = (
     Column("NE shown", "ne_shown", 2),
     Column("NE raw", "ne_raw", 2),
@@ -106,7 +107,7 @@ _LESS_IS_BETTER = (
     ),
     Column("lag, mean", "lag.mean_s", 2, " s"),
     Column("lag, p95", "lag.p95_s", 2, " s"),
-    Column("overtaken", "overtaken", 0),
+    Column("superseded", "overtaken", 0),
 )
 _OTHERS = (
     Column("AL CA", "al.aware_s", 2, " s"),

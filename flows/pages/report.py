@@ -21,7 +21,8 @@ from operators.metrics.report import Report, SegmentFigures
 from operators.metrics.tokenizers import spelled, tokenizer
 from operators.text import cleaned, common_prefix
 
-#: Maximum number of segments in the table and with their updates; of updates of one; of characters of all.
+#: Maximum number of segments in the table, and of those with their updates; of updates per segment; of
+#: characters in all updates.
 MAX_LISTED, MAX_OPENED, MAX_UPDATES, MAX_CHARACTERS = 1000, 150, 300, 2_500_000
 _MAX_BARS = 200
 
@@ -209,7 +210,7 @@ class UpdateRow(NamedTuple):
     erased: int
     pieces: list[TextSpan]
     withheld: str
-    #: The recognised words that were there before, and those after them.
+    #: The recognised words that the last update had, and the new ones after them.
     source_kept: str
     source_new: str
 

@@ -1,9 +1,9 @@
 """A trace for a person: tables on the terminal, and pictures (Santilli et al. 2023).
 
 The grid of an update (figure 6) has a row for each pass and a column for each position: the decided token,
-and below it the draft or a more probable token; compared with greedy decoding, also what the pass said at the
-other positions, and whether that was right. In the graph (figure 4), an arc leads to each token from the
-last one of the previous pass, which it had to wait for.
+and below it the draft or a more probable token. With a comparison to greedy decoding, it also shows the
+pass's choices at the other positions, and whether they were right. In the graph (figure 4), an arc leads to
+each token from the last one of the previous pass, which it had to wait for.
 """
 
 from collections.abc import Iterator, Sequence
@@ -251,7 +251,7 @@ class Cell(NamedTuple):
 def cell(row: LogitsRow, trace: Trace, *, iterates: bool = False) -> Cell | None:
     """None if a row of logits has nothing to draw.
 
-    If it ``iterates``, a row that decided nothing shows what the pass said instead of what it was offered.
+    If ``iterates``, a row that decided nothing shows the pass's choice instead of the offered token.
     """
     offered = "" if row.offered is None else label(trace, row.offered)
     differs = "" if row.choice in (row.stands, row.offered) else f"≠ {label(trace, row.choice)}"
@@ -275,7 +275,7 @@ def grid(window: Decoding, trace: Trace) -> Picture:
         {
             place: (row, made)
             for place, row in enumerate(one.rows, one.begin)
-            # What was guessed beyond the end means nothing.
+            # Guesses beyond the end are meaningless.
             if (made := cell(row, trace, iterates=iterates)) and not (iterates and place > len(output))
         }
         for one in window.passes

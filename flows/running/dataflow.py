@@ -91,7 +91,7 @@ def run(
     """Run ``dataflow`` to its end. Ctrl-C, SIGTERM and SIGHUP set ``stop``, as in `interrupt_sets`.
 
     ``workers`` is the number of threads among which the streams are divided. ``release`` is called at the end
-    in any case. ``process`` says which one of a cluster this is. Raises the `SurtitleError` that a stage
+    in any case. ``process`` identifies this process in a cluster. Raises the `SurtitleError` that a stage
     raised, without Bytewax's wrappers, and `ClusterError` when another process of the cluster is lost.
     """
     options: dict[str, Any] = {}
@@ -120,7 +120,7 @@ def run(
                 raise
             raise ClusterError(
                 f"process {process.number} of {len(addresses)} has lost another process of its cluster: "
-                "start all of them again; with a recovery folder, they go on from what was remembered"
+                "start all of them again; with a recovery folder, they resume from the last snapshot"
             ) from None
         finally:
             release()

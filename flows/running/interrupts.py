@@ -20,7 +20,7 @@ if sys.platform == "win32":
     _HANGUP = signal.SIGBREAK
 else:
     _HANGUP = signal.SIGHUP
-# Seconds in which a main thread that is not deaf runs the handler of a signal.
+# Seconds within which a responsive main thread runs the handler of a signal.
 _REACTS_S = 5.0
 
 
@@ -45,7 +45,7 @@ def interrupt_sets(stop: Flag, *, ends_deaf: bool = False) -> Iterator[None]:
 
 
 def let_interrupt_set(stop: Flag) -> None:
-    """As `interrupt_sets`, for the rest of the process."""
+    """Like `interrupt_sets`, but for the rest of the process."""
     _Listener(stop, ends_deaf=False)
 
 
@@ -58,27 +58,27 @@ class _Listener:
         self._numbers = {signal.SIGINT, signal.SIGTERM}
         if signal.getsignal(_HANGUP) is not signal.SIG_IGN:
             self._numbers.add(_HANGUP)
-        self._heard, self._told = socket.socketpair()
+        self._receiver, self._sender = socket.socketpair()
         # The signal handler must not block.
-        self._told.setblocking(False)
+        self._sender.setblocking(False)
         self._thread = threading.Thread(target=self._listen, name="signals", daemon=True)
         self._thread.start()
-        self._fd_before = signal.set_wakeup_fd(self._told.fileno(), warn_on_full_buffer=False)
+        self._fd_before = signal.set_wakeup_fd(self._sender.fileno(), warn_on_full_buffer=False)
         self._before = {number: signal.signal(number, self._handle) for number in self._numbers}
 
     def close(self) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
         signal.set_wakeup_fd(self._fd_before)
-        self._told.close()
+        self._sender.close()
         self._thread.join()
-        self._heard.close()
+        self._receiver.close()
 
     def _handle(self, _number: int, _frame: FrameType | None) -> None:
         self._is_handled.set()
 
     def _listen(self) -> None:
-        while number := self._heard.recv(1):
+        while number := self._receiver.recv(1):
             if number[0] in self._numbers:
                 self._interrupt(number[0])
 

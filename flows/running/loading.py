@@ -1,4 +1,4 @@
-"""Loads what a command runs, when it runs: other commands, the help and completion start fast without it."""
+"""Imports the modules of a command when it runs, so that other commands, help and completion start fast."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ from operators.errors import INTERRUPTED_EXIT_CODE
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """Let Ctrl-C end the process at once, unless it is ignored: an exception would go through half a module.
+    """Let Ctrl-C end the process at once, unless it is ignored: an exception would break off an import.
 
     For imports at the beginning of a command, when there is nothing to clean up. For the main thread only.
     """

@@ -16,7 +16,7 @@ class ProgressLine:
     """A progress line on stderr. It is silent if stderr is not a terminal or the user asked for quiet."""
 
     def __init__(self, *, quiet: bool, captions: bool) -> None:
-        """With ``captions`` on the terminal, those show the position in a recording, and no line is drawn."""
+        """With ``captions`` on the terminal, no line is drawn: the captions' status shows the position."""
         columns = TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn()
         console = Console(stderr=True, quiet=quiet or not sys.stderr.isatty())
         # Standard output is redirected above the line, unless it goes into a file.
@@ -25,7 +25,7 @@ class ProgressLine:
         )
         self._captions = captions
         self._task: TaskID | None = None
-        self._what = self._hears = ""
+        self._what = self._prefix = ""
         self._lock = RLock()
 
     def __enter__(self) -> "ProgressLine":
@@ -42,7 +42,7 @@ class ProgressLine:
                 log_event("progress", what, level=logging.INFO)
                 self._progress.start()
                 total = None if fraction is None else 1.0
-                self._task = self._progress.add_task(printable(self._hears + what), total=total)
+                self._task = self._progress.add_task(printable(self._prefix + what), total=total)
                 self._what = what
             if self._task is not None and fraction is not None:
                 self._progress.update(self._task, completed=fraction)
@@ -53,9 +53,9 @@ class ProgressLine:
         match event:
             case SourceOpened():
                 with self._lock:
-                    self._hears = "listening; "
+                    self._prefix = "listening; "
                     if self._task is not None:
-                        self._progress.update(self._task, description=printable(self._hears + self._what))
+                        self._progress.update(self._task, description=printable(self._prefix + self._what))
             case LoadingAt(what, fraction):
                 self.doing(what, fraction)
             case RecordingAt() if self._captions and sys.stdout.isatty():

@@ -19,7 +19,7 @@ from operators.languages import language
 from operators.recognizers.part import RECOGNIZERS
 from operators.secret import decode_secret, to_plain
 
-#: Gives the language of captions where none is named.
+#: Returns the language of captions if none is named.
 Choose = Callable[[Settings], str]
 
 #: Settings of earlier releases, and what to do instead.
@@ -29,18 +29,18 @@ REMOVED = {
     "metrics.silence_dbfs": "sound below -40 dBFS counts as silence",
     "metrics.stall_s": "captions count as stalled after 10 seconds",
     "metrics.unheard_s": "speech counts as unheard after 30 seconds",
-    "rooms.linger_s": "a speaker may come back for a minute",
+    "rooms.linger_s": "a speaker can reconnect for a minute",
     "rooms.silence_s": "a room ends after ten minutes without sound",
-    "sentences.max_s": "a sentence has 30 seconds at most before the next pause ends it",
-    "sentences.max_words": "a sentence has 40 words at most before the next pause ends it",
+    "sentences.max_s": "after 30 seconds, the next pause ends a sentence",
+    "sentences.max_words": "after 40 words, the next pause ends a sentence",
     "translate.dictionary": "a glossary lists the terms that must be translated as given",
-    "translate.draft_recycling": "rejected draft tokens are always used again",
-    "translate.drop_revised": "a draft stays when the source is revised",
-    "translate.keep": "translate.commit=0 keeps nothing",
+    "translate.draft_recycling": "rejected draft tokens are always recycled",
+    "translate.drop_revised": "the draft is always kept when the source is revised",
+    "translate.keep": "set translate.commit=0 to keep no tokens",
     "translate.more_to": "name all languages in translate.to, in a list",
-    "translate.proposal_bias": "translate.proposal_accept is the rule for proposals, such as bias-0.2",
+    "translate.proposal_bias": "set the rule for proposals with translate.proposal_accept, such as bias-0.2",
     "translate.offline": "set SURTITLE_OFFLINE=1 in the environment",
-    "web.max_clients": "2000 viewers are admitted",
+    "web.max_clients": "at most 2000 viewers are admitted",
     "web.token": "set SURTITLE_WEB_TOKEN in the environment",
 }
 
@@ -51,7 +51,7 @@ class LoadedSettings(NamedTuple):
     given: frozenset[str]
 
     def warn_of_unused(self) -> None:
-        """Warn about given settings without effect."""
+        """Warn about settings that were given but have no effect."""
         translate = self.settings.translate
         if translate.captions_only:
             _warn_of_untranslated(self.given)
@@ -64,13 +64,13 @@ def begin_settings(
 ) -> Settings:
     """Load the settings of a run, and set up messages; raises the errors of `load_settings`.
 
-    Raises `UsageError` if there is no language of captions, and none to ``choose``.
+    Raises `UsageError` if no language of captions is named and ``choose`` is None.
     """
 
     def chosen(settings: Settings) -> str:
         if choose is None:
             raise UsageError(UNNAMED)
-        # It may send one.
+        # `choose` may log a message.
         begin_messages(settings.messages.format)
         return choose(settings)
 
@@ -85,7 +85,7 @@ def _warn_of_untranslated(given: frozenset[str]) -> None:
     idle = sorted(given - used)
     if idle:
         names = ", ".join(f"translate.{key}" for key in idle)
-        log_event("translation_idle", f"{names}: without effect, as nothing is translated (captions_only)")
+        log_event("translation_idle", f"{names}: no effect, because nothing is translated (captions_only)")
 
 
 def warn_of_unused_bias(given: Iterable[str], methods: Iterable[str], accepts: Iterable[str]) -> None:
@@ -118,7 +118,7 @@ def load_settings(
     """Load the settings of a TOML file; those in ``overrides`` (stage, key, value) replace them.
 
     Raises `InputError` for a file that cannot be read, and `UsageError` for invalid settings, and for several
-    languages of captions unless the caller ``takes_several``. If none is named, ``choose`` gives it.
+    languages of captions unless the caller ``takes_several``. If none is named, ``choose`` returns one.
     """
     return load(path, overrides, takes_several=takes_several, choose=choose).settings
 
@@ -135,7 +135,7 @@ def load(
     where, overrides = "the settings" if path is None else str(path), overrides or {}
 
     def place(key: str) -> str:
-        """The key, after the file that sets it."""
+        """The key, prefixed with the settings file unless an option sets it."""
         given: Any = overrides
         for name in key.partition("[")[0].split("."):
             given = given.get(name) if isinstance(given, Mapping) else None
@@ -146,7 +146,7 @@ def load(
     _choose_language(raw, overrides, where)
     raw = _merged(raw, overrides)
     translate = raw.get("translate", {})
-    # Options give a list, also of one file.
+    # The option yields a list even for one file.
     files = translate.get("glossary") if isinstance(translate, dict) else None
     if isinstance(files, list) and len(files) == 1:
         translate["glossary"] = files[0]
@@ -223,7 +223,7 @@ def _value(given: Mapping[str, Any], stage: str, key: str) -> Any:
 
 
 def _with_language(settings: Settings, choose: Choose | None) -> Settings:
-    """Where no language of captions is named, that of rooms, or a chosen one."""
+    """If no language of captions is named, set the first one of the rooms, or the one from ``choose``."""
     translate, rooms = settings.translate, settings.rooms.written
     if translate.to is not None:
         return settings

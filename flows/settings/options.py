@@ -39,12 +39,14 @@ Texts = list[str] | None
 To = Annotated[
     Texts,
     typer.Option(
-        "--to", help="Language of the captions; or several: German,French.", show_default="the system's"
+        "--to", help="Language of the captions, or several: German,French.", show_default="the system's"
     ),
 ]
 From = Annotated[
     Text,
-    typer.Option("--from", help="Languages of the speech; auto finds them.", show_default="English"),
+    typer.Option(
+        "--from", help="Language of the speech, or several; auto detects it.", show_default="English"
+    ),
 ]
 RoomsTo = Annotated[
     Texts, typer.Option("--to", help="Languages that rooms may be captioned in.", show_default=False)
@@ -56,14 +58,14 @@ Model = Annotated[
     Text,
     typer.Option(
         help="Translation model: a name of `surtitle models`, a GGUF file, a folder (OPUS-MT, Firefox), "
-        "hub:OWNER/REPO:FILE.gguf, or two joined by + to translate over English.",
+        "hub:OWNER/REPO:FILE.gguf, or two joined by + to translate via English.",
         show_default="default",
     ),
 ]
 Glossary = Annotated[
     Texts,
     typer.Option(
-        help="Glossary, one `term<TAB>translation` per line. Repeat as fr=FILE for each target language.",
+        help="Glossary, one `term<TAB>translation` per line. For several languages, repeat as fr=FILE.",
         show_default="none",
     ),
 ]
@@ -88,18 +90,20 @@ Speakers = Annotated[
     Text,
     typer.Option(
         metavar="[N]",
-        help="Tell speakers apart: any number of them, or at most N; 1: one for each stream.",
+        help="Distinguish speakers: any number of them, or at most N; 1: each stream has one speaker.",
         show_default="off",
     ),
 ]
 SpeakerNames = Annotated[
     Text,
-    typer.Option(help="Names of speakers, one `name<TAB>recording` per line.", show_default="none"),
+    typer.Option(help="File with known speakers, one `name<TAB>recording` per line.", show_default="none"),
 ]
 Device = Annotated[
     Text, typer.Option(help="Microphone: its index, or part of its name.", show_default="the system's")
 ]
-Realtime = Annotated[bool, typer.Option("--realtime", help="Play the recording at its own pace.")]
+Realtime = Annotated[
+    bool, typer.Option("--realtime", help="Process the input in real time, not as fast as possible.")
+]
 Captions = Annotated[Text, typer.Option(help="Write the captions to this file (JSONL).")]
 Srt = Annotated[Texts, typer.Option(help="Write subtitles to this file (SubRip).")]
 Vtt = Annotated[Texts, typer.Option(help="Write subtitles to this file (WebVTT).")]
@@ -112,7 +116,7 @@ Port = Annotated[
     int | None,
     typer.Option(min=0, max=65535, help="Port of the web server; 0 picks a free one.", show_default="8080"),
 ]
-Recovery = Annotated[Text, typer.Option(help="Folder for snapshots; a killed run resumes from it.")]
+Recovery = Annotated[Text, typer.Option(help="Folder for snapshots, from which a killed run resumes.")]
 SettingsFile = Annotated[
     Path | None, typer.Option("--settings", help="Settings file (TOML); options override it.")
 ]
@@ -144,9 +148,9 @@ def given_in(context: typer.Context) -> Overrides:
 
 
 def with_number(arguments: Sequence[str]) -> list[str]:
-    """Give ``--speakers`` the number behind it as its value, or "any" where there is none.
+    """Attach the number that follows ``--speakers`` to it, or "any" if none follows.
 
-    The parser cannot tell a value that may be left out from an argument, and would take the recording.
+    The parser supports no optional values, and would take the recording as the value.
     """
     given = list(arguments)
     end = given.index("--") if "--" in given else len(given)

@@ -8,7 +8,7 @@ from operators.errors import UsageError
 
 #: Settings by stage and key.
 Overrides = dict[str, dict[str, Any]]
-#: What is said where neither a command nor a file names a language of captions.
+#: The error if neither the command line nor a settings file names a language of captions.
 UNNAMED = (
     "no language of captions is named; give --to, such as --to Portuguese, or `to` under [translate] in the "
     "settings"
@@ -18,8 +18,8 @@ UNNAMED = (
 def assigned(texts: Iterable[str]) -> Overrides:
     """The settings in texts such as ``translate.beam=2``.
 
-    A value is TOML, or else a text, so that a name needs no quotes. Repeated lists are concatenated. Raises
-    `UsageError` for a text without key or value.
+    A value that is not valid TOML is a string, so names need no quotes. Repeated lists are concatenated.
+    Raises `UsageError` for a text without key or value.
     """
     overrides: Overrides = {}
     for text in texts:

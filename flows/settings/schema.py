@@ -29,16 +29,16 @@ Topic = Annotated[
         description="names of at most 249 letters, digits, points, hyphens and underscores",
     ),
 ]
-#: The events that a topic can be of.
+#: The events that a topic can contain.
 TopicOf = Annotated[str, Meta(pattern=r"^(partials|sentences|translations|captions)$")]
 OwnSink = Annotated[
     str, Meta(pattern=r"^([\w.]+:)?[\w-]+=.+$", description="sinks such as mine:table=talk.csv")
 ]
-#: A file, or several that differ in what they show.
+#: One file, or several with different content.
 Files = str | tuple[str, ...] | None
 
-#: Tokens of a translation, and words of captions in the spoken language, that are withheld while unfinished;
-#: docs/figures.md has what they are worth.
+#: Tokens withheld from an unfinished translation, and words withheld from an unfinished transcript;
+#: docs/figures.md shows their effect.
 MASK_K, MASKED_WORDS = 3, 1
 #: ``HOST:PORT`` of a broker.
 Broker = Annotated[
@@ -47,32 +47,32 @@ Broker = Annotated[
 
 
 class KafkaInput(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic that events are read from, and the cluster of the topics that are written."""
+    """The input topic, and the Kafka cluster of the input and output topics."""
 
     #: Some brokers of the cluster; the client finds the others.
     brokers: Annotated[tuple[Broker, ...], Meta(min_length=1, max_length=100)] = ("localhost:9092",)
-    #: The topic; absent to read none.
+    #: Topic to read events from; absent to read none.
     topic: Topic | None = None
-    #: The type of its events.
+    #: Type of the events in the topic.
     events: Literal["partials", "translations", "captions"] = "partials"
-    #: Topic for messages that cannot be used, with the reason; without it, the first one ends the job.
+    #: Topic for invalid messages, with the reason; without it, the first invalid message ends the job.
     dead_letters: Topic | None = None
-    #: More properties of librdkafka, such as ``"security.protocol"``; their values are not shown.
+    #: More properties of librdkafka, such as ``"security.protocol"``; their values are never printed.
     client: dict[str, Secret] = field(default_factory=dict)
 
 
 class InputSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Where events come from. Give exactly one input; the stages before its events do not run."""
+    """Where events come from. Set exactly one input; the stages that produce its events do not run."""
 
     #: Recognise the speech of this recording, or of several that are parts of one talk: sound or video, an
     #: address, or ``-`` for standard input.
     audio: Files = None
-    #: Audio track of a video: its number, or its language; absent for the one in the spoken language, or the
-    #: default one.
+    #: Audio track of a video: its number or language. By default the track in the spoken language, otherwise
+    #: the default track.
     track: int | str | None = None
     #: Listen to a microphone: its index, its name or a part of it, or ``default``.
     microphone: str | None = None
-    #: Take the sound of rooms from browsers (``surtitle serve``).
+    #: Receive the sound of rooms from browsers (``surtitle serve``).
     rooms: bool = False
     #: Replay the partials of this file instead of recognising speech.
     partials: str | None = None
@@ -81,7 +81,7 @@ class InputSettings(msgspec.Struct, frozen=True, kw_only=True):
     #: Replay the captions of this file.
     captions: str | None = None
     kafka: KafkaInput = KafkaInput()
-    #: Play the recording at its own pace, instead of as fast as possible.
+    #: Process the input in real time instead of as fast as possible.
     realtime: bool = False
     #: Move invalid lines to EVENTS.rejected and continue.
     skip_bad: bool = False
@@ -106,31 +106,31 @@ class SentencesSettings(msgspec.Struct, frozen=True, kw_only=True):
     method: Literal["auto", "rules", "off"] = "auto"
     #: Seconds of silence after which a sentence has ended.
     pause_s: Annotated[float, Meta(ge=0.1, le=60.0)] = Bounds().pause_s
-    #: Write numbers that the recogniser spells out as digits.
+    #: Convert spelled-out numbers to digits.
     digits: bool = True
 
 
 class DisplaySettings(msgspec.Struct, frozen=True, kw_only=True):
     """How captions are displayed."""
 
-    #: Tokens withheld from unfinished captions; words of captions that are the transcript; by default 3
-    #: tokens or 1 word.
+    #: Number of tokens withheld from an unfinished translation, or of words from an unfinished transcript; by
+    #: default 3 tokens or 1 word.
     mask_k: NotNegative | None = None
-    #: What the mask withholds: exactly so many tokens, or more up to a whole word (words); steady is words,
-    #: but none that was shown and still stands.
+    #: What the mask withholds. tokens: exactly mask_k tokens; words: at least these, up to a whole word;
+    #: steady: like words, but words that were shown stay visible while they are unchanged.
     mask: MaskRule = "steady"
-    #: Words to replace in captions, one a line: the word, a tab and another; without that, asterisks.
+    #: File of words to replace in captions, one per line: word, tab, replacement (by default asterisks).
     replace: str | None = None
 
     def withheld(self, *, by_model: bool) -> int:
-        """The tokens that captions made by a model withhold, or the words that a transcript does."""
+        """Number of tokens withheld from captions made by a model, or of words from a transcript."""
         if self.mask_k is not None:
             return self.mask_k
         return MASK_K if by_model else MASKED_WORDS
 
 
 class OutputSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Outputs: those that name a file are not written if absent."""
+    """Outputs. A file is written only if its name is set."""
 
     #: Show captions on the terminal.
     terminal: bool = True
@@ -141,28 +141,27 @@ class OutputSettings(msgspec.Struct, frozen=True, kw_only=True):
     #: Topics for events, at the brokers of the input: ``partials``, ``sentences`` (partials of sentences),
     #: ``translations`` and ``captions``.
     kafka: dict[TopicOf, Topic] = field(default_factory=dict)
-    #: Sinks of other packages: ``NAME=FILE``, or ``MODULE:NAME=FILE`` of one that no package offers.
+    #: Sinks of other packages: ``NAME=FILE``, or ``MODULE:NAME=FILE`` if the sink has no entry point.
     sinks: tuple[OwnSink, ...] = ()
     #: Write the erasure log here (JSONL).
     log: str | None = None
     #: Write the recogniser's partials here (JSONL).
     partials: str | None = None
-    #: Write the partials of sentences that were translated here (JSONL), without superseded ones.
+    #: Write the translated partials of sentences here (JSONL), without superseded ones.
     sentences: str | None = None
     #: Write the translations here (JSONL).
     translations: str | None = None
     #: Write the captions here (JSONL).
     captions: str | None = None
-    #: Write subtitles here (SubRip); ``source=FILE`` and ``both=FILE`` show what was said, too.
+    #: Write subtitles here (SubRip); ``source=FILE``: the transcript, ``both=FILE``: with the transcript.
     srt: Files = None
-    #: Write subtitles here (WebVTT); as for ``srt``.
+    #: Write subtitles here (WebVTT); prefixes as for ``srt``.
     vtt: Files = None
-    #: Write finished sentences here (plain text, one a line; .md: Markdown); ``times=FILE`` also says when
-    #: they were said.
+    #: Write finished sentences here (plain text, one per line; .md: Markdown); ``times=FILE`` adds times.
     txt: Files = None
     #: Record the speech here (WAV, 16 kHz).
     audio: str | None = None
-    #: Send captions to OBS: ``ws://localhost:4455``; its password is in SURTITLE_OBS_PASSWORD.
+    #: Send captions to OBS: ``ws://localhost:4455``; set its password in SURTITLE_OBS_PASSWORD.
     obs: Secret | None = None
     #: Post each finished sentence to this address (JSON).
     webhook: Secret | None = None
@@ -194,26 +193,26 @@ class WebSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     #: Also show the captions in a browser.
     enabled: bool = False
-    #: Name or address to listen on. One that other machines can reach needs a token: that in
-    #: SURTITLE_WEB_TOKEN, or a new one.
+    #: Host name or address to listen on. If other machines can reach it, viewers need a token:
+    #: SURTITLE_WEB_TOKEN, or a generated one.
     host: str = LOCAL
-    #: Port; 0 for any free one.
+    #: Port; 0 picks a free one.
     port: Annotated[int, Meta(ge=0, le=65535)] = 8080
-    #: Names under which viewers reach the server, besides ``host``, for instance those of a proxy.
+    #: Other host names under which viewers reach the server, for instance that of a proxy.
     names: tuple[str, ...] = ()
 
 
 class RoomsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Rooms whose speakers send their sound from a browser. ``translate.rooms`` is their maximum number."""
 
-    #: Languages that rooms may be spoken in, by name or code; absent for ``translate.from``. More than one
-    #: needs a recogniser that knows them.
+    #: Languages that rooms may be spoken in, by name or code; by default ``translate.from``. Several need a
+    #: multilingual recogniser.
     spoken: tuple[str, ...] = msgspec.field(name="from", default=())
-    #: Languages of captions that rooms may choose from; absent for ``translate.to``.
+    #: Languages of captions that rooms may choose from; by default ``translate.to``.
     written: tuple[str, ...] = msgspec.field(name="to", default=())
-    #: Write finals and subtitles of each room into this folder.
+    #: Write finals and subtitles of each room to this folder.
     folder: str | None = None
-    #: Keep the links of rooms in this file, over a restart.
+    #: Store the links of rooms in this file, so that they survive a restart.
     keys: str | None = None
 
 
@@ -281,7 +280,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     run: RunSettings = RunSettings()
 
     def files(self) -> list[tuple[SinkPart, Path]]:
-        """As of the output, with one file for each caption language."""
+        """The sinks of the output that write files, with one file for each caption language."""
         several = self.translate.written
         codes = [one.code for one in several] if several[1:] else []
         return [of_one for sink, path in self.output.files() for of_one in sink.of_each(path, codes)]
@@ -304,21 +303,21 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def finals_only(self) -> bool:
-        """Whether only finished sentences are captioned: by default, of a recording that nobody watches."""
+        """Whether only finished sentences are captioned: by default, for a recording that nobody watches."""
         if self.translate.finals_only is not None:
             return self.translate.finals_only
         if self.input.audio is None or self.is_live or self.translate.keep_up is not None:
             return False
         output = self.output
         written = [sink.of for sink, _ in (*output.files(), *output.addresses())]
-        # Somebody who names a file for every update wants all of them.
+        # A file of updates must contain all of them.
         records_updates = output.summary or any(step in ("partials", "records") for step in written)
         is_watched = self.web.enabled or (output.terminal and not written)
         return not (records_updates or is_watched or output.kafka)
 
     @property
     def translates_together(self) -> bool:
-        """Whether sentences share passes: those of recordings, where nobody waits for a single one."""
+        """Whether sentences share passes: in recordings, where nobody waits for a single sentence."""
         is_recording = self.input.audio is not None and not self.is_live
         # Health would report a sentence that waits for others as a stall.
         is_monitored = self.metrics.listen is not None

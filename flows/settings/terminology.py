@@ -3,7 +3,7 @@
 from operators.errors import UsageError
 from operators.languages import Direction, Language, is_language, language
 
-#: A file, or several, each of which may name its language.
+#: One file or several; each may name its language.
 Named = str | tuple[str, ...] | None
 
 
@@ -20,8 +20,8 @@ def of_direction(given: Named, wanted: Direction, first: Direction) -> str | Non
     """The glossary file for the captions of one direction; None if there is none.
 
     Args:
-        given: Files for the spoken language of the ``first`` direction; a file without a language is for its
-            captions.
+        given: Files for the spoken language of the ``first`` direction. A file without a language is for the
+            captions of that direction.
         first: The first direction of the run.
     """
     files = dict(parted(given))

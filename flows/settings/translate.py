@@ -30,9 +30,9 @@ Method = Literal[
     "ssbd", "heads", "jacobi", "gs-jacobi", "hybrid-jacobi", "recycle", "retranslate", "continuous"
 ]
 METHOD_NAMES: tuple[str, ...] = get_args(Method)
-#: Those that verify the last output, and of these, those that draft tokens after the divergence.
+#: Methods that verify the last output; those among them that also propose tokens after the divergence.
 SPECULATIVE, PROPOSING = METHOD_NAMES[:6], METHOD_NAMES[1:6]
-#: Those that a draft model joins, and those whose proposals are as long as the cost of passes allows.
+#: Methods that can use a draft model; methods whose proposal length depends on the cost of passes.
 DRAFTED, WEIGHING = ("ssbd", "recycle"), ("heads", "recycle")
 #: The parallel decodings of Santilli et al. (2023).
 JACOBI = METHOD_NAMES[2:5]
@@ -40,101 +40,100 @@ JACOBI = METHOD_NAMES[2:5]
 _GUARD = f"({'|'.join(Guard)})"
 _GUARDS = rf"^(all|none|{_GUARD}(\+{_GUARD})*)$"
 
-#: The name of whatever language is spoken.
+#: In place of a language: the recogniser detects what is spoken.
 AUTO = "auto"
 
-#: Width of the beam search with a model trained on unfinished text (docs/decoding.md).
+#: Width of the beam search with a model trained on unfinished text (docs/method.md).
 BEAM = 4
 
 
 class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The language model and how it decodes."""
 
-    #: Language of the speech, by name or code; or several, of which each sentence has one, in a list or with
-    #: commas between: English,Portuguese. auto: whatever is spoken.
+    #: Language of the speech, by name or code; or several that are spoken in turn (a list, or
+    #: English,Portuguese). auto detects the language.
     source: str | tuple[str, ...] = msgspec.field(name="from", default="English")
-    #: Language of the captions, by name or code; or several, in a list or with commas between: German,French.
-    #: `live`, `file`, `replay` and `subtitle` take the system's language, or ask; others need it said.
+    #: Language of the captions, by name or code; or several (a list, or German,French). By default, `live`,
+    #: `file`, `replay` and `subtitle` use the system's language, or ask; other commands require it.
     to: str | tuple[str, ...] | None = None
     #: Show the transcript; no translation model is loaded.
     captions_only: bool = False
     #: Translation model: a name of `surtitle models`, a GGUF file, a folder (OPUS-MT, Firefox),
-    #: hub:OWNER/REPO:FILE.gguf, or two joined by + to translate over English.
+    #: hub:OWNER/REPO:FILE.gguf, or two joined by + to translate via English.
     model: str = "default"
-    #: Address of the registry of Firefox's models: Mozilla's own, or that of a copy. With SURTITLE_OFFLINE=1
-    #: nothing is downloaded from it.
-    registry: Annotated[str, Meta(pattern=r"^https?://", description="an address of the web")] = REGISTRY
-    #: A prompt by its name, few-shot, chat, or a .toml file of your own; auto chooses by the model, and paper
-    #: those of the SSBD paper where it has one.
+    #: Address of the registry of Firefox's models: Mozilla's, or a mirror. SURTITLE_OFFLINE=1 disables the
+    #: downloads.
+    registry: Annotated[str, Meta(pattern=r"^https?://", description="an http or https address")] = REGISTRY
+    #: Prompt template: a name, few-shot, chat, or a .toml file of your own. auto chooses by the model; paper
+    #: uses the prompt of the SSBD paper, if the paper has one for the model.
     template: Annotated[str, Meta(pattern=TEMPLATE, description=TEMPLATES)] = "auto"
     #: Decoding method.
     method: Method = "ssbd"
-    #: Glossary file, one ``term<TAB>translation`` per line; ``fr=FILE`` for each of several target languages.
+    #: Glossary file, one ``term<TAB>translation`` per line; with several target languages, ``fr=FILE`` each.
     glossary: Named = None
     #: Number of preceding sentences in the prompt (Hy-MT models only).
     context: Annotated[int, Meta(ge=0, le=16)] = 0
     #: Bias (beta) towards the last output, 0 to 1. By default 0.2.
     bias: Probability | None = None
-    #: Bias at the last update of a segment; 0 translates it as from scratch. By default the rule
-    #: utility-0.6, or the same bias if the model was trained on such.
+    #: Bias at the last update of a segment; 0 gives the same output as a translation from scratch. By default
+    #: the rule utility-0.6, or ``bias`` if the model was trained on unfinished text.
     final_bias: Probability | None = None
-    #: Which draft tokens are accepted; ``auto`` is the bias if one is given, otherwise what suits the model.
+    #: Rule by which draft tokens are accepted; ``auto``: the bias if one is given, otherwise by the model.
     accept: Annotated[str, Meta(description=f"auto, {', '.join(acceptance.RULES)}")] = "auto"
     #: Maximum number of hypotheses in the search after the divergence (ssbd, no draft model); 1:
     #: greedy. By default 4 if the model was trained on unfinished text, otherwise 1.
     beam: Annotated[int, Meta(ge=1, le=16)] | None = None
-    #: Minimum number of tokens taken from a verified block, including the model's own next token.
+    #: Minimum number of tokens accepted from a verified block, including the model's own next token.
     min_block: Positive = 1
-    #: Which tokens proposed after the divergence are accepted; ``exact`` does not change results, ``same`` is
-    #: the rule for draft tokens.
+    #: Rule by which tokens proposed after the divergence are accepted; ``exact`` does not change results,
+    #: ``same`` is the rule for draft tokens.
     proposal_accept: Annotated[str, Meta(description=f"same, {', '.join(acceptance.RULES)}")] = "exact"
-    #: Tokens of a proposal, or of a block of gs-jacobi and hybrid-jacobi (the paper's b); absent for as many
-    #: as pay off on this machine, or three in Jacobi blocks.
+    #: Tokens per proposal, or per block of gs-jacobi and hybrid-jacobi (the paper's b). By default as many as
+    #: pay off on this machine, or three in Jacobi blocks.
     block: Positive | None = None
-    #: Tokens of an output that jacobi and hybrid-jacobi decode in parallel (the paper's m and h), before they
-    #: go on one by one; absent for the maximum length of an output.
+    #: Tokens that jacobi and hybrid-jacobi decode in parallel (the paper's m and h) before they continue one
+    #: by one; by default the maximum length of an output.
     horizon: Positive | None = None
-    #: Where Jacobi methods start: padding, as in the paper, or what the last output and the source suggest.
+    #: Initial guess of Jacobi methods: pad, as in the paper, or draft, from the last output and the source.
     guess: Literal["pad", "draft"] = "pad"
     #: A proposal ends before the first token that is less probable than this.
     sure: Probability = BlockLength().threshold
     #: Proposal heads of 'surtitle model heads', for the method heads.
     heads: str | None = None
-    #: Draft model, a smaller one of the same vocabulary: base, a GGUF file or
-    #: hub:OWNER/REPO:FILE.gguf.
+    #: Draft model, a smaller one with the same vocabulary: base, a GGUF file or hub:OWNER/REPO:FILE.gguf.
     draft_model: str | None = None
-    #: Maximum tokens that the draft model drafts at a time.
+    #: Maximum number of tokens that the draft model drafts at a time.
     draft_length: Annotated[int, Meta(ge=1, le=256)] = 24
     #: Probability below which the draft model stops.
     draft_threshold: Probability = 0.4
-    #: Let the draft model try two tokens where it is unsure.
+    #: Let the draft model branch into two tokens where it is unsure.
     draft_tree: bool = False
-    #: Passes that must clearly accept a draft token before it is no longer checked; what was computed for it
-    #: is then kept when the source grows, where that is faster. 0: each is always checked.
+    #: Number of passes that must clearly accept a draft token before it is no longer verified. Its KV cache
+    #: is then kept when the source grows, where that is faster. 0: every token is always verified.
     commit: NotNegative = 1
     #: Tokens removed from the end of the draft (the paper's mask-k); the display has its own mask.
     draft_mask: NotNegative = 0
-    #: Where a transcript is corrected, also draft what the recogniser has written since; false: the last
-    #: output alone, as in the paper.
+    #: When a transcript is corrected, also draft the recogniser's new words; false: only the last output, as
+    #: in the paper.
     draft_source: bool = True
-    #: What surtitle does beside the method: all, none, or some of marks (no closing marks in the draft),
-    #: repetition (cut), figures (end), endings (of finals), answers (empty or foreign ones are not taken),
-    #: joined by +.
+    #: Safeguards beyond the decoding method: all, none, or some joined by +: marks (no closing marks in the
+    #: draft), repetition (is cut), figures (endless digits are cut), endings (finals end their sentence),
+    #: answers (empty or foreign outputs are rejected).
     guards: Annotated[str, Meta(pattern=_GUARDS, description="all, none, or some joined by +")] = "all"
     #: Remove the closing punctuation of unfinished speech.
     strip_punctuation: bool = False
-    #: Add a full stop to unfinished speech, so that the model invents no ending. By default, unless the
-    #: model was trained on unfinished text.
+    #: Add a full stop to unfinished speech, because the model may otherwise invent an ending. By default on,
+    #: unless the model was trained on unfinished text.
     close_unfinished: bool | None = None
-    #: Words at the end of unfinished speech that wait for the next update. By default 1 with an
-    #: encoder-decoder model, otherwise 0.
+    #: Number of words at the end of unfinished speech that are not translated before the next update. By
+    #: default 1 with an encoder-decoder model, otherwise 0.
     hold_back: NotNegative | None = None
-    #: Skip updates that are superseded by newer ones, or translate every one. By default, skip live ones.
+    #: Skip updates that newer ones supersede; false: translate all. By default on for live input and Kafka.
     keep_up: bool | None = None
-    #: Show finished sentences only, without updates while they grow. By default for recordings of which
-    #: only files are written.
+    #: Show finished sentences only, without updates while they grow. By default on for recordings that are
+    #: written to files only.
     finals_only: bool | None = None
-    #: Threads of the model. By default, one on each core.
+    #: Threads of the model. By default, one per core, or one for Firefox's models.
     threads: Annotated[int, Meta(ge=1, le=1024)] | None = None
     #: Number of segments that keep their KV cache.
     sessions: Annotated[int, Meta(ge=1, le=255)] = 4
@@ -172,7 +171,7 @@ class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def spoken(self) -> tuple[Language, ...]:
-        """What the recogniser is to expect; nothing if that is not known."""
+        """The languages that the recogniser expects; empty if unknown."""
         expected = tuple(map(language, self.sources))
         return () if self.finds_language and not expected[1:] else expected
 
@@ -189,14 +188,14 @@ class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def directions(self) -> tuple[Direction, ...]:
-        """Each of the source languages with each of the target languages; raises the same."""
+        """All pairs of source and target languages. Raises `UsageError` for an unknown language."""
         if self.captions_only:
             return (Direction.of(self.sources[0], self.target),)
         return tuple(Direction.of(one, to) for one in self.sources for to in self.targets)
 
     @property
     def written(self) -> tuple[Language, ...]:
-        """The languages of the captions; raises the same."""
+        """The languages of the captions. Raises `UsageError` for an unknown one."""
         return tuple(map(language, self.targets))
 
     @property
@@ -205,12 +204,12 @@ class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
         return self.template == CORRECT and not self.captions_only
 
     def by_model(self, directions: Iterable[Direction]) -> list[Direction]:
-        """Those of ``directions`` whose captions a model makes; the others show the transcript."""
+        """The ``directions`` that need a model; captions in the others are the transcript."""
         return [one for one in directions if one.translates or self.corrects]
 
     @property
     def needs_language_model(self) -> bool:
-        """Whether something is asked for that only a language model can do."""
+        """Whether a setting requires a language model."""
         return self.template not in BY_MODEL or self.draft_model is not None
 
     @property
@@ -256,6 +255,6 @@ class TranslateSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def names_of(given: str | tuple[str, ...]) -> tuple[str, ...]:
-    """Names of languages, in a list or with commas between."""
+    """Split names of languages, given as a list or with commas."""
     names = given if isinstance(given, str) else ",".join(given)
     return tuple(name.strip() for name in names.split(",") if name.strip())

@@ -105,9 +105,9 @@ _NEVER_S = 1e5
 
 
 def write_paced_talk(path: Path, *, seconds: float, segments: int = 40, is_endless: bool = False) -> int:
-    """Write a talk of one caption a segment, all of them in so many seconds; the number of segments.
+    """Write a talk with one caption per segment within ``seconds``; returns the number of segments.
 
-    The last one of an endless talk, which is one more, comes when nobody waits for it any more.
+    An endless talk has one more segment, which comes after the end of any test.
     """
     with path.open("wb") as lines:
         for segment in range(segments + is_endless):

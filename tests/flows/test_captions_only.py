@@ -33,13 +33,13 @@ def run(speech: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stderr == (
-        "surtitle: translate.model: without effect, as nothing is translated (captions_only)\n"
+        "surtitle: translate.model: no effect, because nothing is translated (captions_only)\n"
     )
     (folder / "stdout").write_text(done.stdout)
     return folder
 
 
-def test_what_is_said_is_what_every_sink_shows(run: Path) -> None:
+def test_every_sink_shows_the_transcript(run: Path) -> None:
     captions = read(run / "captions.jsonl")
     shown = [one["shown"] for one in captions if one["is_final"]]
     assert "tried" in " ".join(shown).lower()
@@ -76,7 +76,7 @@ def test_a_language_for_the_captions_that_is_spoken_means_the_same(run: Path, tm
     assert again == before
 
 
-def test_of_many_updates_finals_alone_can_be_asked_for(tmp_path: Path) -> None:
+def test_captions_of_finals_alone_can_be_requested(tmp_path: Path) -> None:
     # Far more of them than a replay reads ahead of what got to the log.
     speech(tmp_path / "speech.jsonl", 400)
     done = surtitle(

@@ -68,7 +68,7 @@ def is_well(port: int) -> bool:
     return False
 
 
-def test_whoever_stands_at_the_doors_captions_go_on_to_the_end(tmp_path: Path) -> None:
+def test_captions_continue_to_the_end_whatever_clients_connect(tmp_path: Path) -> None:
     # Some are silent, some look, and some ask without reading.
     said = ("GET / HTTP/1.1\r\nHost: local", asking("/streams/talk/events"), 100 * asking("/page.css"))
     captions = tmp_path / "captions.jsonl"

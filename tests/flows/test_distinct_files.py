@@ -75,7 +75,7 @@ def prepare(folder: Path, command: str) -> None:
 
 
 @pytest.mark.parametrize(("command", "link"), list(zip(READ, cycle(LINKS))))
-def test_what_is_read_is_not_written(
+def test_an_input_file_is_not_overwritten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, link: Link
 ) -> None:
     prepare(tmp_path, command)

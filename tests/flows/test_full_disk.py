@@ -39,7 +39,7 @@ def start(folder: Path, limit: int, *options: str) -> "subprocess.Popen[str]":
 
 
 def interrupted_at_the_end(process: "subprocess.Popen[str]") -> str:
-    """What a run says whose last caption but the one that never comes was seen before Ctrl-C."""
+    """The messages of a run that gets Ctrl-C when all captions were seen except the one that never comes."""
     assert process.stdout is not None
     while f"Herren {SEGMENTS - 1}" not in process.stdout.readline():
         pass
@@ -59,7 +59,7 @@ def records(path: Path) -> list[Any]:
     return [json.loads(line)["segment"] for line in path.read_text().splitlines()]
 
 
-def test_captions_go_on_and_the_summary_and_the_exit_code_tell_what_files_lack(tmp_path: Path) -> None:
+def test_captions_continue_and_the_summary_and_the_exit_code_report_what_files_lack(tmp_path: Path) -> None:
     write_paced_talk(tmp_path / "talk.jsonl", seconds=0.1, segments=SEGMENTS)
     process = start(tmp_path, LIMIT)
     stdout, stderr = process.communicate(timeout=60)
@@ -82,7 +82,7 @@ def test_captions_go_on_and_the_summary_and_the_exit_code_tell_what_files_lack(t
     assert lacks in stderr.splitlines()[-1]
 
 
-def test_a_full_disk_under_the_recovery_folder_ends_a_run_that_goes_on_later(tmp_path: Path) -> None:
+def test_a_full_disk_under_the_recovery_folder_ends_a_run_that_can_be_resumed(tmp_path: Path) -> None:
     write_paced_talk(tmp_path / "talk.jsonl", seconds=0.1, segments=SEGMENTS, is_endless=True)
     (tmp_path / "often.toml").write_text("[recovery]\ninterval_s = 0.01\n")
     options = ["--realtime", "--recovery", "run", "--settings", "often.toml"]

@@ -1,4 +1,4 @@
-"""What no recogniser should say, through the whole chain: nothing of it is obeyed, and nothing is lost."""
+"""Hostile text through the whole chain: it has no effect on outputs, and no text is lost."""
 
 import io
 import json
@@ -65,7 +65,7 @@ class Bytes:
 
 
 class EchoStore(ToyStore):
-    """A store whose model says the source again, byte by byte."""
+    """A store whose model repeats the source, byte by byte."""
 
     def __init__(self, sequences: int) -> None:
         super().__init__(sequences)
@@ -131,7 +131,7 @@ def is_harmless(text: str) -> bool:
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.lists(hostile, min_size=1, max_size=3), min_size=1, max_size=3))
-def test_hostile_text_is_text_wherever_it_is_shown(texts: list[list[str]]) -> None:
+def test_hostile_text_is_shown_as_plain_text_everywhere(texts: list[list[str]]) -> None:
     screen = open_screen(42, terminal := Tty())
     web = StreamLog("run", Languages(source="en", target="de"))
     writer = SubtitleWriter("both", Direction.of("en", "de"))

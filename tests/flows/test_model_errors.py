@@ -85,7 +85,7 @@ def captions(settings: Settings) -> Iterator[Caption]:
     return iter(msgspec.json.Decoder(Caption).decode_lines(Path(settings.output.captions).read_bytes()))
 
 
-def test_a_model_that_fails_now_and_then_costs_those_updates_alone(
+def test_a_model_that_fails_now_and_then_loses_only_those_updates(
     tiny: Settings, faults: dict[int, Fault], capfd: pytest.CaptureFixture[str]
 ) -> None:
     faults |= {2: returns(-3), 3: computes_nothing, 5: computes_nothing, 6: returns(1)}
@@ -117,7 +117,7 @@ def test_a_model_that_fails_now_and_then_costs_those_updates_alone(
     assert err.count("the model") == 2
 
 
-def test_a_model_that_fails_for_good_is_told_at_the_end(
+def test_a_model_that_fails_until_the_end_is_reported_there(
     tiny: Settings, faults: dict[int, Fault], capfd: pytest.CaptureFixture[str]
 ) -> None:
     faults |= dict.fromkeys(range(100), returns(-3))

@@ -1,4 +1,4 @@
-"""Runs of several streams on one model, in the same passes, and what one stream too many is told."""
+"""Runs of several streams on one model, in the same passes, and the refusal of one stream too many."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a run leaves in its folder: little for what is open, and nothing for what is over."""
+"""The size of snapshots: small for open segments, and nothing for finished ones."""
 
 import re
 import sqlite3

@@ -20,7 +20,7 @@ def test_a_recording_is_heard_by_whisper(tmp_path: Path, speech: Path, small: li
     assert "No matter." in text
 
 
-def test_of_a_recording_in_one_of_several_languages_it_is_found_which(tmp_path: Path, speech: Path) -> None:
+def test_the_language_of_a_recording_is_detected_among_several(tmp_path: Path, speech: Path) -> None:
     partials = tmp_path / "partials.jsonl"
     options = ("--from", "Portuguese,English", "--captions-only", "--set", f"output.partials={partials}")
     done = surtitle("file", speech, *options)

@@ -41,7 +41,7 @@ def test_captions_become_subtitles_without_a_model(replayed: Path) -> None:
     assert all(len(line) <= 42 for one in subtitles for line in one.content.split("\n"))
 
 
-def test_the_files_of_a_run_show_what_each_of_them_is_asked_for(replayed: Path, tmp_path: Path) -> None:
+def test_each_file_of_a_run_shows_the_content_that_its_setting_names(replayed: Path, tmp_path: Path) -> None:
     done = surtitle(
         "replay", CAPTIONS, "--quiet", "--set", "output.subtitles=both", "--vtt", tmp_path / "both.vtt",
         "--srt", f"target={tmp_path}/target.srt", "--srt", f"source={tmp_path}/source.srt",
@@ -57,7 +57,7 @@ def test_the_files_of_a_run_show_what_each_of_them_is_asked_for(replayed: Path, 
     assert (tmp_path / "talk.md").read_text().startswith("[00:00:00] Guten Morgen, meine Damen und Herren, ")
 
 
-def test_two_speakers_are_told_apart_in_every_file(tmp_path: Path) -> None:
+def test_two_speakers_are_distinguished_in_every_file(tmp_path: Path) -> None:
     hostile = "Ben <b> & \n\n--> \x1b[2J"
     said = [
         ("1", 0.0, 2.0, "Guten Morgen zusammen."),

@@ -1,1 +1,1 @@
-"""``surtitle loadgen``: many rooms that speak at their own pace, and how late their captions come."""
+"""``surtitle loadgen``: lets many rooms speak in real time, and measures the delay of their captions."""

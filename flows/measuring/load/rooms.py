@@ -1,6 +1,6 @@
-"""The rooms of a load: their input, the results, and the rows and table of these.
+"""The rooms of a load: their input, and the results as rows and a table.
 
-Each room plays the recording from another position, at its own pace.
+Each room plays the recording in real time, from another position.
 """
 
 from array import array
@@ -30,10 +30,10 @@ Due = tuple[float, Any]
 #: Seconds of a piece of sound.
 PIECE_S = 0.1
 _PIECE_BYTES = int(PIECE_S * BYTES_PER_SECOND)
-# More sound than this is not kept in memory; the rooms begin again.
+# Maximum sound in memory; the rooms repeat it.
 _MAX_BYTES = 3600 * BYTES_PER_SECOND
-# Seconds over which the beginnings of the rooms are spread. Recognisers that heard their first sound in the
-# same moment would all be busy in the same moments.
+# Seconds over which the beginnings of the rooms are spread. Recognisers that begin in the same moment would
+# all be busy at the same times.
 _BEGIN_S = 1.0
 # The fractional part of the golden ratio: it spreads any number of rooms evenly.
 _SPREAD = 0.6180339887498949
@@ -181,7 +181,7 @@ _COUNTED = ("updates", "finals", "dropped", "lost", "refused", "cut")
 
 
 def row_of(load: Load, meter: Meter, target: str, memory_mb: float | None) -> Row:
-    """The row of one load; delays are from the partial, or else from the end of speech, to the caption."""
+    """The row of one load; delays are from the partial (or from the end of speech) to the caption."""
     p50_ms, p95_ms = None, None
     if meter.lags_s:
         p50_ms, p95_ms = (round(1000 * float(one), 1) for one in np.percentile(meter.lags_s, [50, 95]))
@@ -207,8 +207,8 @@ _COLUMNS = (
 )
 _NOTES = (
     "p50, p95: delay of captions, from the partial, or from the speech if sound was sent",
-    "dropped: overtaken partials; lost: segments that never got their final; refused: rooms",
-    "cut: rooms whose captions ended before the last one",
+    "dropped: superseded partials; lost: segments without a final; refused: rooms",
+    "cut: rooms that were cut off before their last caption",
 )
 
 

@@ -1,4 +1,4 @@
-"""Runs ``surtitle loadgen``: loads one after the other, into the flow here or a server; a row for each."""
+"""Runs ``surtitle loadgen``: one load after the other, on the flow here or a server; a row for each."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -143,7 +143,7 @@ class _Observer:
 
     def observe(self, event: Observed) -> None:
         if isinstance(event, PartialHeard):
-            # Until its caption is there.
+            # It counts as lost until its caption is shown.
             self._meter.add(lost=event.partial.is_final)
         elif isinstance(event, UpdateMeasured):
             record = event.record

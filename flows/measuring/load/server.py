@@ -1,4 +1,4 @@
-"""A load on a server of rooms: recorded speech through WebSockets, at its own pace."""
+"""A load on a server of rooms: recorded speech through WebSockets, in real time."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ from operators.errors import InputError, UsageError
 
 # Seconds to wait until a room is open, and for the last captions after the rooms have fallen silent.
 _OPENING_S, _LAST_CAPTIONS_S = 20.0, 60.0
-# Seconds that the rooms get to end when the load is interrupted, and that the server gets to close each.
+# Seconds for the rooms to end after an interrupt, and for the server to close each connection.
 _LEAVING_S, _CLOSING_S = 3.0, 2.0
 # Seconds between two checks of the interrupt.
 _LOOK_S = 0.2
@@ -80,7 +80,7 @@ class _Room:
         self._number = number
         self._load = load
         self._meter = meter
-        #: Whether the server has opened it, and if not, why; and whether it came to its end.
+        #: Whether the server has opened it, and whether it has ended regularly; ``why``: the reason if not.
         self.is_open = self._is_over = False
         self.why = "it closed the connection"
         # When each piece of sound was sent, and when the room's sound began on the clock of its captions.

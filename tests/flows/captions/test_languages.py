@@ -101,7 +101,7 @@ def test_each_language_has_the_terms_that_were_given_for_it(tmp_path: Path) -> N
     assert [one.terms for one in each] == ["terms.tsv", "termes.tsv", None]
 
 
-def test_a_replay_takes_the_events_in_its_language_and_tells_how_many_it_left_out(
+def test_a_replay_uses_the_events_in_its_language_and_reports_the_number_of_others(
     run: Callable[[str, Path], Path], tmp_path: Path
 ) -> None:
     speech(tmp_path / "speech.jsonl", 3)

@@ -30,7 +30,7 @@ SAID = [
 
 
 def meeting(path: Path, said: list[tuple[str, str]] = SAID) -> Path:
-    """What a recogniser hears of the sentences, each in updates of two words more."""
+    """A recogniser's partials of the sentences, which grow by two words at each update."""
     partials, at_s = [], 0.0
     for segment, (spoken, text) in enumerate(said):
         words, start_s = text.split(), at_s
@@ -66,7 +66,7 @@ def test_each_channel_has_every_sentence_in_its_language_in_the_order_of_speech(
     assert "orçamento" in portuguese[3], "translated from English"
     # Nobody expected Spanish: it stays what it is, and says so.
     assert english[4] == portuguese[4] == f"[español] {SAID[4][1]}"
-    assert done.stderr.count("Spanish is spoken, which is shown as it was said; name it with --from") == 1
+    assert done.stderr.count("Spanish is spoken, and is shown without translation; to translate it") == 1
     for code in ("en", "pt"):
         captions = captions_in(tmp_path / f"c.{code}.jsonl")
         assert {one.language for one in captions} == {code}
@@ -163,7 +163,7 @@ def test_wrong_spoken_languages_are_refused(spoken: str, sentence: str) -> None:
         load_settings(None, {"translate": {"from": spoken, "to": "German"}})
 
 
-def test_whoever_finds_the_language_expects_those_that_can_be_translated_here() -> None:
+def test_auto_expects_the_languages_that_can_be_translated_here() -> None:
     given = load_settings(None, {"translate": {"from": "auto", "to": "English"}}).translate
     assert given.spoken == (), "nothing is known of this machine yet"
     expected = with_expected(given)

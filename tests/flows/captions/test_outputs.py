@@ -101,7 +101,7 @@ def test_a_job_that_cannot_be_watched_leaves_nothing_behind(tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_gone_on_from_leaves_no_file_behind(tmp_path: Path) -> None:
+def test_a_recovery_folder_that_cannot_be_resumed_leaves_no_file_behind(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     done = completed(
         [SURTITLE, "replay", CAPTIONS, "--quiet", "--recovery", "run", "--captions", "captions.jsonl"],
@@ -151,7 +151,7 @@ def test_snapshots_that_are_damaged_are_answered_in_a_sentence(tmp_path: Path, d
     assert captions.read_bytes() == before
 
 
-def test_a_run_goes_on_in_a_folder_that_was_renamed(tmp_path: Path) -> None:
+def test_a_run_resumes_from_a_folder_that_was_renamed(tmp_path: Path) -> None:
     before, after = tmp_path / "before", tmp_path / "after"
     before.mkdir()
     (before / "in.jsonl").write_bytes(CAPTIONS.read_bytes())

@@ -120,7 +120,7 @@ def cues(folder: Path) -> list[list[str]]:
     return [sorted(subrip), sorted(vtt)]
 
 
-def test_a_recording_is_heard_on_and_kept_whole(base: Path) -> None:
+def test_a_recording_is_resumed_after_a_kill_and_saved_completely(base: Path) -> None:
     seconds = 30 * FEWER
     recording(base / "talk.wav", seconds)
     path = new(base / "heard", f'audio = "{base}/talk.wav"{EACH_PAUSE_ENDS}')
@@ -139,7 +139,7 @@ def test_a_recording_is_heard_on_and_kept_whole(base: Path) -> None:
         assert Counter(" ".join(texts).split()) == Counter(shown.split())
 
 
-def test_a_run_that_is_over_is_over(base: Path, unbroken: Path) -> None:
+def test_a_finished_run_changes_nothing_when_started_again(base: Path, unbroken: Path) -> None:
     path = new(base / "again", one_stream(base))
     for _ in range(2):
         finish(start(path))
@@ -148,7 +148,7 @@ def test_a_run_that_is_over_is_over(base: Path, unbroken: Path) -> None:
 
 
 def terminate(process: "Popen[str]", log: Path) -> None:
-    """SIGTERM as soon as more is in the log; it has to be a good end."""
+    """Send SIGTERM as soon as the log grows; the run must end without an error."""
     wait_for_growth(log, process)
     process.send_signal(signal.SIGTERM)
     _, stderr = process.communicate(timeout=300)
@@ -158,7 +158,7 @@ def terminate(process: "Popen[str]", log: Path) -> None:
 
 
 @pytest.mark.parametrize("start_it", [with_one_worker, with_rooms, as_a_job_of_bytewax])
-def test_sigterm_ends_a_run_as_ctrl_c_does_and_it_goes_on_later(
+def test_sigterm_ends_a_run_like_ctrl_c_and_the_run_can_be_resumed(
     base: Path, unbroken: Path, start_it: Start
 ) -> None:
     path = new(base / start_it.__name__, one_stream(base))
@@ -180,7 +180,7 @@ def test_sigterm_ends_a_run_as_ctrl_c_does_and_it_goes_on_later(
         ("-r {} -s 1 -b 0 -i 0 -a localhost:1;localhost:2", "{} can be the folder of one process only"),
     ],
 )
-def test_a_job_of_bytewax_that_could_not_go_on_is_told_how_to(
+def test_a_job_of_bytewax_that_could_not_be_resumed_is_refused_with_a_remedy(
     tmp_path: Path, options: str, complaint: str
 ) -> None:
     speech(tmp_path / "speech.jsonl", 2)

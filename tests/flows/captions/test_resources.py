@@ -1,4 +1,4 @@
-"""The models that workers share, and what is told of their loading."""
+"""The models that workers share, and the reports about their loading."""
 
 from collections.abc import Iterable
 from types import SimpleNamespace
@@ -51,7 +51,7 @@ class _Engine:
         return any(cache.evaluated for cache in self.store.caches[1:])
 
 
-def test_a_model_is_loaded_once_and_its_loading_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_is_loaded_once_and_its_loading_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def open_engines(_settings: Any, _directions: Any, progress: Any) -> Any:
         progress("loading the model", 0.5)
         return [_Engine("en-de")]
@@ -70,7 +70,7 @@ def test_a_model_is_loaded_once_and_its_loading_is_told(monkeypatch: pytest.Monk
     assert [*map(type, told)] == [LoadingBegan, LoadingEnded, ModelLoaded]
 
 
-def test_a_model_that_cannot_be_loaded_is_not_being_loaded_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_load_is_reported_as_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     def open_engines(*_given: Any) -> Any:
         raise InputError("it is damaged")
 

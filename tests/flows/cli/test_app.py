@@ -95,7 +95,7 @@ def test_a_silent_recording_is_answered_with_one_sentence(tmp_path: Path, small:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", f"surtitle: {sentence}")
 
 
-def test_profile_prints_what_an_update_costs_beside_the_model(small: list[str]) -> None:
+def test_profile_prints_the_time_of_an_update_outside_the_model(small: list[str]) -> None:
     done = surtitle("replay", PARTIALS, *small, "--set", "run.profile=true")
     assert "ms at the median besides the model's forward passes" in done.stdout
 

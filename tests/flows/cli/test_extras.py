@@ -1,4 +1,4 @@
-"""What is not installed by default is asked for in one sentence, and everything else goes without it."""
+"""A missing extra is named in one sentence, and everything else works without it."""
 
 import json
 import os

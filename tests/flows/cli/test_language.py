@@ -1,4 +1,4 @@
-"""A run without --to takes the system's language, or asks, or says what to write."""
+"""A run without --to uses the system's language, or prompts for one, or refuses with a remedy."""
 
 import os
 import shlex
@@ -71,14 +71,14 @@ def test_the_systems_language_is_suggested_if_it_is_another_that_can_be_translat
     assert suggested_language(language(spoken)) == language(name)
 
 
-def test_the_systems_language_is_taken_and_said(tmp_path: Path) -> None:
+def test_the_systems_language_is_used_and_reported(tmp_path: Path) -> None:
     command = f"LC_ALL=pt_BR.UTF-8 {SURTITLE} replay {PARTIALS} --quiet; sleep 60"
     with terminal(tmp_path, command, columns=160) as window:
         rows = window.until(lambda rows: "--to" in rows[0])
     assert rows[0] == "surtitle: captions in Portuguese, your system's language; --to chooses another"
 
 
-def test_where_nobody_can_be_asked_one_sentence_names_the_option() -> None:
+def test_without_a_terminal_one_sentence_names_the_option() -> None:
     done = completed([SURTITLE, "replay", PARTIALS], env={**NAMELESS, "LANG": "en_US.UTF-8"})
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("surtitle: no language of captions is named; give --to, such as")

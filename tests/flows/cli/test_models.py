@@ -20,7 +20,7 @@ def test_the_models_for_two_languages_are_listed_with_the_best_one_that_keeps_up
     assert "English to Welsh" in table
 
 
-def test_licences_that_are_not_for_every_use_are_said() -> None:
+def test_licences_with_restrictions_are_printed() -> None:
     table = " ".join(surtitle("models").stdout.split())
     assert "hy-mt1.5-1.8b: not in the European Union, the United Kingdom and South Korea" in table
     assert "tower-plus-2b: no commercial use" in table
@@ -29,7 +29,7 @@ def test_licences_that_are_not_for_every_use_are_said() -> None:
     assert "Moonshine's model for Korean: no commercial use (Moonshine Community License" in korean
 
 
-def test_what_is_mistyped_is_told_in_one_sentence() -> None:
+def test_a_mistyped_name_is_answered_in_one_sentence() -> None:
     assert surtitle("models", "get", "hy-mt2").stderr.endswith("`surtitle models` lists them\n")
     assert "give both --from and --to" in surtitle("models", "--to", "de").stderr
     assert "did you mean German?" in surtitle("models", "--from", "en", "--to", "Germna").stderr

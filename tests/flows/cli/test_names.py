@@ -1,4 +1,4 @@
-"""A terminal does not obey the names that commands print: of files, devices, findings and steps."""
+"""Names that commands print (of files, devices, findings, steps) send no control sequences to a terminal."""
 
 import io
 from pathlib import Path

@@ -9,7 +9,7 @@ from operators.errors import UsageError
 from tests.program import ROOT, surtitle
 
 
-def test_each_old_option_and_setting_leads_to_one_that_there_is() -> None:
+def test_each_old_option_and_setting_leads_to_an_existing_one() -> None:
     there = {*all_keys()}
     assert there.isdisjoint(REMOVED)
     assert {setting.partition("=")[0] for setting in RENAMED.values()} <= {*there, *REMOVED}
@@ -17,7 +17,7 @@ def test_each_old_option_and_setting_leads_to_one_that_there_is() -> None:
         in_new_form(["--offline"], ())
 
 
-def test_an_old_option_becomes_set_and_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_old_option_becomes_set_and_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     begin_messages("text")
     given = ["talk.wav", "--beam", "2", "--no-keep", "--log=a b", "--to", "de", "--", "--beam"]
     assert in_new_form(given, {"--to", "--set"}) == [

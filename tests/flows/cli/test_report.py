@@ -1,4 +1,4 @@
-"""``surtitle report``: what it tells of captions and of an erasure log, and what it refuses."""
+"""``surtitle report``: its figures for captions and for an erasure log, and its errors."""
 
 import json
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def talk(tmp_path: Path) -> Path:
     return write(tmp_path / "captions.jsonl", captions())
 
 
-def test_captions_tell_everything(talk: Path) -> None:
+def test_a_file_of_captions_has_all_figures(talk: Path) -> None:
     printed = report(talk)
     for word in ("NE raw", "AL CA", "LAAL", "lag: mean", "recogniser", "display", "tok:word", "tok:13a"):
         assert word in printed
@@ -49,7 +49,7 @@ def test_captions_tell_everything(talk: Path) -> None:
     assert total["lag"]["mean_s"] > total["lag_first"]["mean_s"] > 0
 
 
-def test_a_log_and_its_captions_agree_on_what_both_tell(tmp_path: Path, talk: Path) -> None:
+def test_a_log_and_its_captions_agree_on_the_figures_of_both(tmp_path: Path, talk: Path) -> None:
     of_log, of_captions = figures(log(tmp_path / "log.jsonl", captions())), figures(talk)
     for name in ("segments", "updates", "overtaken", "ne_raw", "ne_shown", "latency_parts_ms"):
         assert of_log["total"][name] == of_captions["total"][name]
@@ -106,7 +106,7 @@ def test_languages_that_are_counted_in_different_tokens_are_refused(tmp_path: Pa
         report(write(tmp_path / "one.jsonl", [msgspec.structs.replace(one, stream="a") for one in made]))
 
 
-def test_a_segment_without_a_final_is_told_apart(tmp_path: Path) -> None:
+def test_a_segment_without_a_final_is_counted_separately(tmp_path: Path) -> None:
     total = figures(write(tmp_path / "captions.jsonl", captions()[:-1]))["total"]
     assert (total["segments"], total["unfinished"], total["updates"]) == (3, 1, 14)
 
@@ -116,7 +116,7 @@ def test_captions_that_never_showed_anything_have_no_lag(tmp_path: Path) -> None
     assert (total["segments"], total["lag"], total["al"]["aware_s"]) == (1, None, None)
 
 
-def test_text_that_a_terminal_would_obey_is_only_shown(tmp_path: Path) -> None:
+def test_control_sequences_in_texts_are_not_sent_to_the_terminal(tmp_path: Path) -> None:
     made = captions([["[/red] \x1b[31mrot [bold]"]], stream="[/x]\x1b[2J")
     printed = report(write(tmp_path / "captions.jsonl", made))
     assert "\x1b" not in printed
@@ -129,7 +129,7 @@ def refused(*arguments: object) -> SurtitleError:
     return caught.value
 
 
-def test_what_cannot_be_told_is_refused_in_one_sentence(tmp_path: Path, talk: Path) -> None:
+def test_a_report_that_is_impossible_is_refused_in_one_sentence(tmp_path: Path, talk: Path) -> None:
     erasures = log(tmp_path / "log.jsonl", captions())
     (tmp_path / "few").write_text("eins\n")
     partials = Path(__file__).parent.parent.parent / "samples" / "partials.jsonl"
@@ -145,7 +145,7 @@ def test_what_cannot_be_told_is_refused_in_one_sentence(tmp_path: Path, talk: Pa
         (refused(talk, "--tokenizer", "words"), UsageError, "there is no tokenizer 'words'"),
         (refused(backwards), InputError, "segment 0, revision 0: its speech ends at 1 s, before it begins"),
         (refused(talk, talk, talk), UsageError, "3 files were given"),
-        (refused(talk, talk, "--json", tmp_path / "x"), UsageError, "--json cannot tell two files apart"),
+        (refused(talk, talk, "--json", tmp_path / "x"), UsageError, "--json can be used with one file only"),
     ):
         assert isinstance(error, kind)
         assert words in str(error)

@@ -1,4 +1,4 @@
-"""What answers at once loads no more than it needs, so that it is quick on every machine."""
+"""Quick commands load no more than they need, so that they are quick on every machine."""
 
 import subprocess
 import sys
@@ -26,7 +26,7 @@ HEAVY = {
     [[], ["--help"], ["--version"], ["live", "--help"], ["subtitle", "--help"], ["file", "--lagn", "de"]],
     ids=" ".join,
 )
-def test_what_answers_at_once_loads_nothing_heavy(words: list[str]) -> None:
+def test_quick_commands_load_nothing_heavy(words: list[str]) -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, *words], cwd=ROOT, capture_output=True, text=True, check=False
     )

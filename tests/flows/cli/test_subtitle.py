@@ -88,7 +88,7 @@ def test_an_interrupted_recording_leaves_what_was_there_and_no_half_of_its_subti
     assert corrected.read_text() == "corrected"
 
 
-def test_a_refused_key_is_told_and_leaves_no_subtitles(tmp_path: Path) -> None:
+def test_a_refused_key_is_reported_and_leaves_no_subtitles(tmp_path: Path) -> None:
     talk = write(tmp_path / "talk.mkv", *spoken(6))
     settings = tmp_path / "azure.toml"
     with azure() as service:
@@ -103,7 +103,7 @@ def test_a_refused_key_is_told_and_leaves_no_subtitles(tmp_path: Path) -> None:
     assert {*tmp_path.iterdir()} == {talk, settings}
 
 
-def test_what_is_damaged_is_told_also_where_no_copy_can_be_made(tmp_path: Path) -> None:
+def test_damage_is_reported_even_if_no_copy_can_be_made(tmp_path: Path) -> None:
     talk = tmp_path / "talk.mkv"
     samples, rate = spoken(20)
     # Its second half is cut off, and it has no pictures.
@@ -116,7 +116,9 @@ def test_what_is_damaged_is_told_also_where_no_copy_can_be_made(tmp_path: Path) 
     assert "It was the best" in (tmp_path / "talk.en.srt").read_text()
 
 
-def test_a_file_of_the_settings_holds_one_recording_and_each_begins_anew(tmp_path: Path) -> None:
+def test_a_file_in_the_settings_holds_one_recording_and_each_recording_starts_from_scratch(
+    tmp_path: Path,
+) -> None:
     settings, log = tmp_path / "run.toml", tmp_path / "log.jsonl"
     settings.write_text(f'[output]\nlog = "{log}"\nsummary = "s.json"\n[recovery]\nfolder = "kept"\n')
     talks = [tmp_path / "talk.wav", tmp_path / "other.wav"]
@@ -125,13 +127,13 @@ def test_a_file_of_the_settings_holds_one_recording_and_each_begins_anew(tmp_pat
     options = ("--captions-only", "--settings", settings)
     refused = surtitle("subtitle", *talks, *options, cwd=tmp_path)
     assert refused.returncode == 2
-    assert "output.log, output.summary: it would hold only the last of 2 recordings" in refused.stderr
+    assert "output.log, output.summary: it would contain only the last of 2 recordings" in refused.stderr
     for path in talks:
         assert surtitle("subtitle", path, *options, cwd=tmp_path).returncode == 0
         assert log.stat().st_size
 
 
-def test_chapters_of_a_recording_that_has_none_any_more_go(tmp_path: Path) -> None:
+def test_old_chapters_are_removed_if_the_recording_has_none(tmp_path: Path) -> None:
     talk, chapters = write(tmp_path / "talk.mkv", *spoken(6)), tmp_path / "talk.chapters.vtt"
     chapters.write_text("of the talk that was here before")
     assert surtitle("subtitle", talk, "--captions-only", "--vtt", "--overwrite").returncode == 0
@@ -148,7 +150,7 @@ def test_each_of_several_languages_has_a_file_and_the_speech_one_for_all(tmp_pat
         there.unlink()
 
 
-def test_of_a_film_in_two_languages_the_spoken_one_is_heard_unless_another_track_is_asked_for(
+def test_the_track_in_the_spoken_language_is_used_unless_another_one_is_named(
     tmp_path: Path,
 ) -> None:
     film, (samples, rate) = tmp_path / "film.mkv", spoken(6)

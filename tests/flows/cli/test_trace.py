@@ -191,7 +191,7 @@ def test_the_graph_has_an_arc_to_each_token_that_waited_for_a_pass() -> None:
         (0, None, r"2 streams; name one with --stream: 'a', 'b'$"),
     ],
 )
-def test_a_segment_that_is_not_there_or_in_several_streams_is_told_with_those_that_are(
+def test_an_error_about_a_missing_or_ambiguous_segment_names_the_existing_ones(
     tmp_path: Path, segment: int, stream: str | None, sentence: str
 ) -> None:
     log = write(tmp_path / "p.jsonl", [partial(0, "a"), partial(0, "b", text="Bad."), partial(1, "b")])

@@ -23,7 +23,7 @@ from tests.virtual_microphone import VirtualMicrophone
 
 
 def worst(findings: list[Finding]) -> Finding:
-    """The finding that decides; whatever is not well has to say what to do."""
+    """The finding that decides; a warning or problem must have a remedy."""
     assert all(bool(one.remedy) or one.verdict == "ok" for one in findings)
     verdict = Result("", findings).verdict
     return next(one for one in findings if one.verdict == verdict)
@@ -50,7 +50,9 @@ SPEED = Speed(real_time_factor=0.1, updates_ms=[100.0] * 19 + [200.0], translate
         ({}, 5, "warning", "larger steps"),
     ],
 )
-def test_the_speed(change: dict[str, Any], languages: int, verdict: Verdict, words: str) -> None:
+def test_the_measured_speed_leads_to_a_verdict(
+    change: dict[str, Any], languages: int, verdict: Verdict, words: str
+) -> None:
     found = worst(judge(SPEED._replace(**change), languages))
     assert (found.verdict, words in found.sentence) == (verdict, True), found.sentence
 
@@ -81,13 +83,15 @@ def test_the_best_named_model_that_keeps_up_is_recommended() -> None:
         (0.0, float("-inf"), "warning", "gave no sound"),
     ],
 )
-def test_the_sound(seconds: float, peak_dbfs: float, verdict: Verdict, words: str) -> None:
+def test_the_recorded_sound_leads_to_a_verdict(
+    seconds: float, peak_dbfs: float, verdict: Verdict, words: str
+) -> None:
     found = judge_sound("Desk", seconds, peak_dbfs)
     assert (found.verdict, words in found.sentence) == (verdict, True)
 
 
 def heard(stage: VirtualMicrophone, *options: str) -> Finding:
-    """What the doctor says first of the microphone, in a process that can open it."""
+    """The doctor's first finding about the microphone, in a process that can open it."""
     command = [SURTITLE, "doctor", "--quick", "--json", "--captions-only", *options]
     done = completed(command, env=stage.environment)
     assert done.stderr == ""
@@ -106,13 +110,15 @@ def test_a_microphone_is_heard(virtual_microphone: VirtualMicrophone, speech: Pa
     assert "there is no microphone no such device" in absent.sentence
 
 
-def test_a_sound_system_that_hangs_costs_a_sentence(virtual_microphone: VirtualMicrophone) -> None:
+def test_a_sound_system_that_hangs_is_reported(virtual_microphone: VirtualMicrophone) -> None:
     virtual_microphone.freeze()
     found = heard(virtual_microphone)
     assert (found.verdict, found.sentence) == ("warning", "the sound system gave no answer within 15 s")
 
 
-def test_absent_extras_are_no_defect_and_told_with_how_to_add_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_absent_extras_are_no_problem_and_are_listed_with_how_to_add_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     gone = ("kafka", "train")
     monkeypatch.setattr(checks, "missing", lambda extra: "it" if extra.name in gone else None)
     found = checks.extras()
@@ -126,9 +132,9 @@ def examined(**stages: dict[str, Any]) -> dict[str, list[Finding]]:
     return {one.subject: one.findings for one in examine(settings, silent, is_quick=True)}
 
 
-def test_a_model_of_the_hub_is_not_fetched() -> None:
+def test_a_model_of_the_hub_is_not_downloaded() -> None:
     (found,) = examined(translate={"to": "German", "model": "hub:nobody/nothing:none.gguf"})["model"]
-    assert (found.verdict, "was not fetched yet" in found.sentence) == ("warning", True)
+    assert (found.verdict, "was not downloaded yet" in found.sentence) == ("warning", True)
 
 
 def test_a_spoken_language_that_the_recogniser_does_not_know_is_a_problem() -> None:
@@ -140,7 +146,7 @@ def test_a_spoken_language_that_the_recogniser_does_not_know_is_a_problem() -> N
     assert (found.verdict, found.sentence) == ("ok", "whisper can be loaded; it recognises German")
 
 
-def test_a_speech_model_is_not_fetched() -> None:
+def test_a_speech_model_is_not_downloaded() -> None:
     (found,) = examined(translate={"captions_only": True}, recognize={"model": "large-v3"})["recogniser"]
     assert (found.verdict, found.remedy) == ("warning", "surtitle models get --speech large-v3")
 
@@ -150,7 +156,7 @@ spool = SinkPart(
 )
 
 
-def test_a_sink_that_is_named_says_its_own_line() -> None:
+def test_a_sink_in_the_settings_has_a_line_of_its_own() -> None:
     output = {"sinks": [f"{__name__}:spool=x"], "captions": "c.jsonl"}
     found = examined(translate={"captions_only": True}, output=output)
     assert found["sink-0"] == [Finding("ok", "The spool x answers")]

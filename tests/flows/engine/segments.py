@@ -14,7 +14,7 @@ TEXTS = {
 def outputs(
     translator: SegmentTranslator, texts: Mapping[str, Sequence[str]] = TEXTS
 ) -> dict[str, list[Output]]:
-    """What is made of each update, none of which may be lost."""
+    """The output of each update; no update may be lost."""
     states = {key: SegmentState() for key in texts}
     made: dict[str, list[Output]] = {key: [] for key in texts}
     for number in range(max(map(len, texts.values()))):

@@ -1,4 +1,4 @@
-"""Which named models one can take, and what an update takes with each."""
+"""The named models that can be used, and the time of an update with each."""
 
 from flows.engine.choice import Candidate, Reference, advice, best, candidates
 from operators.languages import Direction
@@ -11,7 +11,7 @@ def found(direction: Direction | None, took_ms: float) -> dict[str, Candidate]:
     return {one.name: one for one in candidates(direction, own, {"captions": took_ms})}
 
 
-def test_a_measured_time_is_told_from_one_that_is_estimated_by_the_weights() -> None:
+def test_measured_and_estimated_times_are_distinguished() -> None:
     here = found(EN_DE, 42.0)
     assert (here["captions"].update_ms, here["captions"].is_measured) == (42.0, True)
     larger, smaller = here["hy-mt2-7b"], here["hy-mt2-1.8b"]

@@ -1,4 +1,4 @@
-"""Models of every kind of memory through the whole product: the translations are re-translation's."""
+"""Models of every kind of memory through the whole product: translations equal those of re-translation."""
 
 from pathlib import Path
 

@@ -37,7 +37,7 @@ def test_every_method_gives_what_re_translation_gives(tmp_path: Path, is_causal:
         assert pieces_of(engine.translator(settings(folder, method=method))) == want, method
 
 
-def test_the_boundary_scorer_joins_what_rules_alone_take_for_two_sentences(tmp_path: Path) -> None:
+def test_the_boundary_scorer_joins_segments_that_rules_alone_would_separate(tmp_path: Path) -> None:
     said = ["Printing in the only sense with which we are at present concerned.", "Differs from most arts."]
     heard = [
         {"event": "partial", "stream": "a", "segment": place, "revision": 0, "is_final": True, "text": text,

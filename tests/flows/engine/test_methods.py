@@ -1,4 +1,4 @@
-"""Each method and rule that the settings can name is there, and is what it is called."""
+"""Each method and rule that the settings can name exists, and does what its name promises."""
 
 from typing import Any
 
@@ -75,9 +75,7 @@ def test_without_bias_every_method_gives_what_retranslation_gives_in_no_more_pas
 
 
 @given(updates, st.sampled_from(PROPOSING), st.floats(0.0, 0.5))
-def test_proposals_that_are_not_leant_towards_change_nothing(
-    texts: list[str], name: Any, bias: float
-) -> None:
+def test_proposals_without_a_bias_change_nothing(texts: list[str], name: Any, bias: float) -> None:
     plain = TranslateSettings(to="German", method="ssbd", bias=bias, final_bias=bias, commit=0)
     want, most = outputs(plain, texts)
     got, passes = outputs(
@@ -91,14 +89,14 @@ def test_proposals_that_are_not_leant_towards_change_nothing(
     ["top-0", "top", "within-2", "within-", "near", "near-3", "top-1.5", "Bias", "utility-", "bias-2"],
 )
 @pytest.mark.parametrize("key", ["accept", "proposal_accept"])
-def test_a_rule_that_is_none_is_refused(accept: str, key: str) -> None:
+def test_an_unknown_rule_is_refused(accept: str, key: str) -> None:
     with pytest.raises(UsageError, match="accept"):
         load_settings(None, {"translate": {"to": "German", key: accept}})
 
 
 @pytest.mark.parametrize("name", ["heads", "gs-jacobi"])
 @pytest.mark.parametrize("proposed", ["top-1000", "near-2", "within-1", "bias-0.5", "same"])
-def test_proposals_are_judged_by_their_own_rule(name: Any, proposed: str) -> None:
+def test_proposals_are_accepted_by_their_own_rule(name: Any, proposed: str) -> None:
     common: dict[str, Any] = {"method": name, "sure": 0.0, "block": 3, "bias": 0.5, "final_bias": 0.5}
     exact = taken(TranslateSettings(to="German", **common))
     assert taken(TranslateSettings(to="German", **common, proposal_accept=proposed)) > exact
@@ -107,7 +105,7 @@ def test_proposals_are_judged_by_their_own_rule(name: Any, proposed: str) -> Non
 
 
 def taken(settings: TranslateSettings) -> float:
-    """The share of the proposed tokens that stand."""
+    """The share of the proposed tokens that are accepted."""
     *_, proposed, stand = decoded(settings, ["abc abc cab cba", "ba"])
     return stand / proposed
 

@@ -82,7 +82,7 @@ def test_recorded_speech_is_captioned(pair: str, tmp_path: Path, options: list[o
 def test_words_of_two_languages_that_no_model_translates_are_refused(pair: str, tmp_path: Path) -> None:
     terms = tmp_path / "terms.tsv"
     terms.write_text("tempo\tWetter\n")
-    with pytest.raises(UsageError, match=r"terms.tsv .* Portuguese to German, .* over English: leave it out"):
+    with pytest.raises(UsageError, match=r"terms.tsv .* Portuguese to German, .* via English: leave it out"):
         open_engine(settings(Path(pair), glossary=str(terms), **LANGUAGES))
 
 

@@ -88,7 +88,7 @@ def test_a_recogniser_of_another_language_is_refused(engine: str, folder: Path |
         check_recognizer(settings, spoken=(language("FR-ca"),), is_live=True)
 
 
-def test_azure_is_not_told_to_hear_another_language_than_the_spoken_one() -> None:
+def test_azure_is_not_configured_for_another_language_than_the_spoken_one() -> None:
     settings = azure(host="ws://localhost:5000", language="en-US")
     with pytest.raises(UsageError, match=r"azure\.language is en-US, but the spoken language is German"):
         check_recognizer(settings, spoken=(language("German"),), is_live=True)
@@ -128,7 +128,7 @@ def test_a_model_that_may_know_the_language_is_tried(engine: str, name: str) -> 
         ("", None, "auto", "base"),
     ],
 )
-def test_auto_takes_what_is_best_for_the_language(
+def test_auto_chooses_the_best_recogniser_for_the_language(
     spoken: str, model: str | None, engine: str, runs: str | None
 ) -> None:
     languages = tuple(language(one) for one in spoken.split(",") if one)

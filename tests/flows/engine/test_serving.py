@@ -24,7 +24,7 @@ def settings(model: Path, **given: Any) -> TranslateSettings:
 
 
 def at_once(engine: Engine, shared: TranslateSettings) -> dict[str, list[tuple[str, ...]]]:
-    """What three streams get that talk at the same time."""
+    """The captions of three streams that speak at the same time."""
     scheduler = engine.scheduler(is_hurried=True)
     translator = engine.translator(shared, scheduler)
     model, streams = ModelQueue(scheduler, lambda _update: translator), Streams(keep_up=False)

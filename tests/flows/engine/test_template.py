@@ -35,7 +35,7 @@ def test_each_of_our_templates_can_be_copied_and_used(name: str) -> None:
         ("#" * 20_000, "has more than 16,384 bytes; check translate.template"),
     ],
 )
-def test_what_is_no_template_is_refused_in_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
+def test_an_invalid_template_is_refused_in_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(text)
     with pytest.raises(InputError, match=sentence) as caught:

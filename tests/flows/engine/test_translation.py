@@ -75,7 +75,7 @@ def test_a_template_of_the_users_own_asks_the_model(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("watched", [[], ["--set", "output.summary=summary.json"]])
-def test_the_sentences_before_are_told_whether_or_not_somebody_watches(
+def test_preceding_sentences_are_in_the_prompt_whether_or_not_somebody_watches(
     speech: Path, tmp_path: Path, watched: Sequence[str]
 ) -> None:
     write_model(tmp_path / "chat.gguf", byte_pairs(MARKS), tokenizer_chat_template=CHATML)
@@ -127,7 +127,7 @@ def test_without_bias_nothing_is_committed_so_that_the_result_is_that_of_retrans
 @pytest.mark.parametrize(
     ("chosen", "knows", "closes"), [(None, False, True), (None, True, False), (True, True, True)]
 )
-def test_only_a_model_that_does_not_know_unfinished_text_gets_a_full_stop_unasked(
+def test_only_a_model_not_trained_on_unfinished_text_gets_a_full_stop_by_default(
     chosen: bool | None, knows: bool, closes: bool
 ) -> None:
     settings = TranslateSettings(to="German", close_unfinished=chosen)
@@ -139,7 +139,7 @@ def test_only_a_model_that_does_not_know_unfinished_text_gets_a_full_stop_unaske
     ("chosen", "knows", "differ"),
     [(None, False, True), (None, True, False), (0.0, True, True), (0.2, False, False)],
 )
-def test_a_final_keeps_the_bias_unasked_only_with_a_model_that_knows_unfinished_text(
+def test_a_final_keeps_the_bias_by_default_only_with_a_model_trained_on_unfinished_text(
     chosen: float | None, knows: bool, differ: bool
 ) -> None:
     settings = TranslateSettings(to="German", bias=0.2, final_bias=chosen)

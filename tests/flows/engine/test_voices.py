@@ -1,4 +1,4 @@
-"""The model of voices that settings ask for is found, or what is wrong is said before a run."""
+"""The model of voices in the settings is found, or an error is reported before a run."""
 
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from tests.tiny_voices import voice, write_wespeaker
         ({"names": "names.tsv"}, True, 100), ({"model": "own.onnx"}, True, 100),
     ],
 )  # fmt: skip
-def test_voices_are_told_apart_where_something_asks_for_it(
+def test_speakers_are_distinguished_only_if_the_settings_enable_it(
     asked: dict[str, Any], tells_apart: bool, most: int
 ) -> None:
     settings = load_settings(None, {"translate": {"to": "German"}, "speakers": asked}).speakers
@@ -37,7 +37,7 @@ def test_settings_that_cannot_be_used_are_refused_before_a_model_is_loaded(tmp_p
     with pytest.raises(InputError, match=r"none.onnx: there is no such file; check its name"):
         check_speakers(SpeakersSettings(model=str(tmp_path / "none.onnx")))
     with pytest.raises(
-        UsageError, match="--speakers 1 calls the only speaker like the room or the recording"
+        UsageError, match="--speakers 1 names the only speaker after the room or the recording"
     ):
         check_speakers(SpeakersSettings(voices=1, names="names.tsv"))
     asked = ("--speakers", "--set", "speakers.model=none.onnx", "--to", "pt")
@@ -47,7 +47,7 @@ def test_settings_that_cannot_be_used_are_refused_before_a_model_is_loaded(tmp_p
     )  # fmt: skip
 
 
-def test_the_doctor_says_whether_voices_can_be_told_apart(
+def test_the_doctor_reports_whether_speakers_can_be_distinguished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("flows.doctor.checks.voices_file", lambda: None)
@@ -55,7 +55,7 @@ def test_the_doctor_says_whether_voices_can_be_told_apart(
     assert (found.verdict, "`surtitle models get voices` downloads" in found.sentence) == ("ok", True)
     (found,) = speakers(SpeakersSettings(voices=3))
     assert (found.verdict, found.remedy) == ("warning", "surtitle models get voices")
-    can = [Finding("ok", "Voices can be told apart with --speakers")]
+    can = [Finding("ok", "Speakers can be distinguished with --speakers")]
     assert speakers(SpeakersSettings(model=str(write_wespeaker(tmp_path / "own.onnx")))) == can
     monkeypatch.setattr("flows.doctor.checks.voices_file", lambda: tmp_path)
     assert speakers(SpeakersSettings()) == can

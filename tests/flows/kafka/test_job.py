@@ -184,7 +184,7 @@ def test_a_topic_gives_what_a_file_gives_in_files_and_in_topics(
     assert broker.messages(job.letters) == []
 
 
-def test_captions_in_several_languages_share_a_topic_and_tell_their_language(
+def test_captions_in_several_languages_share_a_topic_and_name_their_language(
     tmp_path: Path, broker: Broker, partials: list[dict[str, Any]], replayed: Path
 ) -> None:
     job = Job(tmp_path / "job", broker, to="German,French")
@@ -224,7 +224,7 @@ def test_a_topic_of_a_meeting_has_each_sentence_in_each_language_and_what_was_sp
     }  # fmt: skip
 
 
-def test_messages_that_cannot_be_used_go_to_a_topic_of_their_own_and_the_job_goes_on(
+def test_invalid_messages_go_to_a_topic_of_their_own_and_the_job_continues(
     tmp_path: Path, broker: Broker, partials: list[dict[str, Any]], replayed: Path
 ) -> None:
     job = Job(tmp_path / "job", broker)

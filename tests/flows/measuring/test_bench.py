@@ -81,7 +81,7 @@ def test_a_text_with_references_becomes_tables_and_a_json_of_signature_and_rows(
     assert not list((cache / "bench").iterdir()), "a finished benchmark leaves nothing behind"
 
 
-def test_a_killed_benchmark_goes_on_where_it_was_and_ends_with_the_same_rows(
+def test_a_killed_benchmark_resumes_and_ends_with_the_same_rows(
     tmp_path: Path, cache: Path, small: list[str]
 ) -> None:
     (tmp_path / "text.txt").write_text(TEXT * 3)
@@ -118,7 +118,7 @@ def kept(cache: Path) -> list[bytes]:
     return [line for line in lines if line.endswith(b"\n")]
 
 
-def test_ctrl_c_says_how_to_go_on_and_other_settings_do_not_take_up_its_trials(
+def test_ctrl_c_reports_how_to_continue_and_other_settings_do_not_use_its_trials(
     tmp_path: Path, cache: Path, small: list[str]
 ) -> None:
     arguments = ["text.txt", "--repeat", "3000", *small]

@@ -69,7 +69,7 @@ def test_the_tables_of_the_paper_measure_its_protocol_and_the_product(asked: Any
         (["bias=0.3", "accept=bias,utility-0.6"], None),
     ],
 )
-def test_a_bias_beside_rules_that_take_none_is_said_to_have_no_effect(
+def test_a_bias_with_rules_that_use_none_is_reported_to_have_no_effect(
     asked: Any, varied: list[str], sentence: str | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked(*(word for one in varied for word in ("--vary", one)))

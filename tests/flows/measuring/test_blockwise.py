@@ -1,4 +1,4 @@
-"""The table of the paper on blockwise decoding: ours stand in their place beside the authors'."""
+"""The table of the paper on blockwise decoding: our figures are in the right cells next to the authors'."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def run(*tables: str) -> MeasuredRun:
     return MeasuredRun(plan, rows, {"model": {"file": "tuned"}})
 
 
-def test_a_run_is_a_column_and_what_it_did_not_measure_is_dashed() -> None:
+def test_a_run_is_a_column_with_a_dash_for_what_was_not_measured() -> None:
     (table,) = paper_tables([run("1"), run("rules")], ["1"])
     lines = {line[0]: line[1:] for line in table.rows}
     assert [lines[k][:4] for k in ("1", "2", "8")] == [

@@ -35,7 +35,7 @@ def test_each_algorithm_is_found_in_each_run_and_stands_beside_the_papers() -> N
     assert {len(row) for row in speed.rows} == {len(speed.columns)} == {1 + sum(n for _, n in speed.groups)}
 
 
-def test_rows_that_do_not_start_from_padding_are_none_of_the_papers() -> None:
+def test_rows_that_do_not_start_from_padding_are_not_in_the_papers_tables() -> None:
     methods = ("retranslate", "jacobi", "gs-jacobi")
     grid = {"method": methods, "block": (3,), "guess": ("draft", "pad")}
     (iterations,) = paper_tables([a_run(1, grid)], ["6"])

@@ -21,7 +21,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
     return written
 
 
-def test_partials_go_straight_into_the_flow_and_no_final_is_lost(small: list[str], tmp_path: Path) -> None:
+def test_partials_go_directly_into_the_flow_and_no_final_is_lost(small: list[str], tmp_path: Path) -> None:
     written = tmp_path / "load.json"
     code, stdout, stderr = load(
         PARTIALS, "--to", "de", "--rooms", "1,3", "--seconds", 3, "--json", written, *small

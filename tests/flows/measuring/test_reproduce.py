@@ -133,7 +133,9 @@ def test_parallel_decoding_is_measured_on_whole_sentences_with_each_number_of_th
         (["blockwise", "text.txt"], "the proposal heads of the model are missing: make them with"),
     ],
 )
-def test_what_cannot_be_reproduced_is_said_at_once(folder: Path, options: list[str], sentence: str) -> None:
+def test_tables_that_cannot_be_reproduced_are_refused_at_once(
+    folder: Path, options: list[str], sentence: str
+) -> None:
     command = ["reproduce", *options, "--to", "German,Chinese"]
     result = CliRunner().invoke(app, command)
     assert sentence in str(result.exception or result.output)

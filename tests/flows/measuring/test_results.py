@@ -75,7 +75,7 @@ def test_table_2_has_each_model_above_the_papers_lines_for_its_languages() -> No
     assert "--tokenizer flores101" in table.notes[-3]
 
 
-def test_what_a_recogniser_said_fills_table_6_and_not_table_2() -> None:
+def test_recorded_partials_fill_table_6_and_not_table_2() -> None:
     (table,) = paper_tables([made(corpus="talk.jsonl|updates:recorded", target="Chinese")], ["2", "6"])
     assert table.title.startswith("Table 6")
     found = lines(table)
@@ -94,7 +94,7 @@ def test_tables_3_and_4_have_the_papers_lines_and_figures() -> None:
     assert lines(masks)["CD"][7:] == ("0.742", "0.00", "100", "77.5", "2.60")
 
 
-def test_runs_that_differ_in_what_they_have_say_in_what() -> None:
+def test_the_signature_of_several_runs_lists_their_differences() -> None:
     first, second = made(), made(target="French")
     second = second._replace(signature={**second.signature, "model_to_english": {"file": "first.gguf"}})
     for runs in ((first, second), (second, first)):

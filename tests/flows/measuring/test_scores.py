@@ -42,7 +42,7 @@ def test_erasure_is_counted_over_all_updates_pooled_and_as_the_mean_of_the_segme
     assert scored["ne_shown"] == 0.0
 
 
-def test_terms_are_counted_as_often_as_their_sources_occur_and_said_no_more_often() -> None:
+def test_terms_count_as_often_as_they_occur_in_the_source_and_not_more() -> None:
     finals = ["Der Graph und der Graph", "Kein Wort", "Graphen"]
     trials = [trial(0, number, [update(text)]) for number, text in enumerate(finals)]
     terms = [[Occurrence("Graph", 1), Occurrence("Knoten", 2)], [], [Occurrence("Graph", 1)]]
@@ -80,7 +80,7 @@ def test_drafts_are_counted_by_what_was_offered_and_by_what_was_output() -> None
     assert scored["accepted_over_output"] == pytest.approx(3 / 6)
 
 
-def test_where_the_time_goes_is_told_apart_for_finals_and_for_what_comes_before_them() -> None:
+def test_times_are_separate_for_finals_and_for_partials() -> None:
     spoken = [update("a", 0.1, model_s=0.08, first_s=0.02), update("a b", 0.3, model_s=0.2, first_s=0.05)]
     final = update("a b c", 1.0, model_s=0.9, first_s=0.1, drafted=2, accepted=1, decoded=2)
     scored = row([trial(repeat, 0, [*spoken, final], [*spoken, final]) for repeat in range(2)])
@@ -89,7 +89,7 @@ def test_where_the_time_goes_is_told_apart_for_finals_and_for_what_comes_before_
     assert scored["final_accepted_over_drafted"] == pytest.approx(1 / 2)
 
 
-def test_what_a_viewer_reads_meanwhile_is_compared_with_the_baseline_update_by_update() -> None:
+def test_partials_are_compared_with_the_baselines_update_by_update() -> None:
     base = [update("guten Tag"), update("guten Tag Welt")]
     own = [update("guten Abend"), update("guten Tag Welt")]
     scored = row([trial(0, 0, base, own)])
@@ -104,7 +104,7 @@ def partials(own: list[str], base: list[str] | None = None, which: int = 1) -> d
     return row([trial(0, 0, *updates)], which)
 
 
-def test_an_update_is_as_good_as_it_is_the_begin_of_its_final() -> None:
+def test_an_update_is_scored_as_the_beginning_of_its_final() -> None:
     assert partials(["", "guten", "guten Tag", "guten Tag Welt"])["chrf_of_final_prefix"] == pytest.approx(
         100
     )

@@ -1,4 +1,4 @@
-"""A load on servers that are none, or fail: one sentence, in bounded time and memory."""
+"""A load on servers that fail or are no servers of rooms: one sentence, in bounded time and memory."""
 
 import json
 import threading
@@ -78,7 +78,7 @@ def sends(*messages: str | bytes) -> Says:
         (ServerConnection.close, r"opened no room \(it closed the connection\)"),
     ],
 )
-def test_what_is_no_server_of_rooms_is_one_sentence(
+def test_an_address_without_a_server_of_rooms_is_refused_in_one_sentence(
     says: Says, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(into_server, "_OPENING_S", 0.2)
@@ -86,7 +86,7 @@ def test_what_is_no_server_of_rooms_is_one_sentence(
         load(address, rooms=2)
 
 
-def test_a_server_that_goes_in_the_middle_is_told_from_one_that_has_nothing_to_say(
+def test_a_server_that_ends_in_the_middle_is_distinguished_from_a_silent_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def goes(socket: ServerConnection) -> None:
@@ -106,7 +106,7 @@ def test_a_server_that_goes_in_the_middle_is_told_from_one_that_has_nothing_to_s
         assert load(address) == Counter(cut=1), "its last caption never came"
 
 
-def test_a_server_that_refuses_everybody_is_not_a_result_and_its_reason_is_told() -> None:
+def test_a_server_that_refuses_every_room_is_an_error_with_its_reason() -> None:
     with serving(rooms=1) as served, served.speaker({}) as other:
         other.open()
         with pytest.raises(InputError, match=r"opened no room \(the only room of this server is taken"):

@@ -1,4 +1,4 @@
-"""Speech benchmarks: their rows say what a viewer saw, and transcripts are read with care."""
+"""Speech benchmarks: rows measure what a viewer saw, and invalid transcripts are refused."""
 
 import json
 from pathlib import Path
@@ -51,7 +51,7 @@ def test_erasure_errors_and_times_are_those_of_what_was_shown() -> None:
     assert draft["passes_per_update"] == pytest.approx(3)
 
 
-def test_a_word_is_settled_with_the_first_update_from_which_on_it_stands() -> None:
+def test_a_word_is_settled_with_the_first_update_after_which_it_never_changes() -> None:
     shown = ["the cat", "the cat sad", "the", "the cat sat"]
     updates = [
         update("", text, is_final=number == 3)._replace(end_s=1 + number / 2, shown=(text,))

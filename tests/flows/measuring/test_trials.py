@@ -58,14 +58,14 @@ def texts(trials: list[SegmentTrial]) -> list[object]:
     ]
 
 
-def test_methods_share_a_pool_and_are_yet_as_if_each_were_alone() -> None:
+def test_methods_that_share_a_pool_give_the_results_that_each_gives_alone() -> None:
     (together, *_) = run_trials(CORPUS, translators(), 1, masks(), set())
     for number, alone in enumerate(translators()):
         (trial, *_) = run_trials(CORPUS, [alone], 1, masks(), set())
         assert texts([SegmentTrial(0, 0, (together.updates[number],))]) == texts([trial])
 
 
-def test_a_mask_knows_what_was_shown_before_and_the_papers_does_not_care() -> None:
+def test_our_mask_depends_on_what_was_shown_before_and_the_papers_does_not() -> None:
     def grows(_pieces: tuple[str, ...], before: str) -> str:
         return before + "x"
 
@@ -77,7 +77,7 @@ def test_a_mask_knows_what_was_shown_before_and_the_papers_does_not_care() -> No
     assert shown == ["Es ist", "Es"]
 
 
-def test_no_repeat_finds_what_was_said_in_the_last_one() -> None:
+def test_no_repeat_finds_the_outputs_of_the_previous_one() -> None:
     seen: list[int] = []
 
     def looking(task: Task) -> Method:
@@ -106,7 +106,7 @@ def test_trials_are_shared_by_runs_of_the_same_settings_however_often_they_are_r
 
 
 @pytest.mark.parametrize("cut", [1, 39])
-def test_a_journal_gives_back_all_trials_but_the_one_that_was_cut_short(cut: int, tmp_path: Path) -> None:
+def test_a_journal_returns_all_trials_except_a_truncated_one(cut: int, tmp_path: Path) -> None:
     trials = list(run_trials(CORPUS, translators(), 1, masks(), set()))
     with Journal(tmp_path / "j.jsonl", SegmentTrial) as journal:
         for trial in trials:
@@ -150,7 +150,7 @@ def test_a_text_grows_by_so_many_words_and_ends_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("before", [b"\xef\xbb\xbf", b"\n" * 100])
-def test_partials_are_known_whatever_stands_before_them(tmp_path: Path, before: bytes) -> None:
+def test_partials_are_recognised_whatever_precedes_them(tmp_path: Path, before: bytes) -> None:
     sample = (ROOT / "tests" / "samples" / "partials.jsonl").read_bytes()
     (tmp_path / "p.jsonl").write_bytes(before + sample)
     corpus = load_corpus(tmp_path / "p.jsonl", lag=2, chosen=slice(0, 1))
@@ -172,14 +172,14 @@ def test_an_output_has_the_probability_of_its_tokens_one_after_the_other() -> No
     assert likelihood.nats("a b", (4, 2, 5), is_final=True) == pytest.approx(want, rel=1e-4)
 
 
-def test_what_cannot_be_judged_is_left_out() -> None:
+def test_outputs_that_cannot_be_scored_are_left_out() -> None:
     likelihood = judge(max_source=1)
     assert likelihood.nats("a b", (), is_final=True) is None
     assert likelihood.nats("  ", (4,), is_final=True) is None
     assert likelihood.nats("a b c a b c", (4,), is_final=True) is None
 
 
-def test_outputs_are_judged_once_and_are_the_same() -> None:
+def test_outputs_are_scored_once_and_do_not_change() -> None:
     plain = list(run_trials(CORPUS, translators(), 2, masks(), set()))
     judged = list(run_trials(CORPUS, translators(), 2, masks(), set(), likelihood=judge()))
     assert texts(judged) == texts(plain)

@@ -29,7 +29,7 @@ def tiny(tmp_path: Path) -> Path:
     return write_model(tmp_path / "tiny.gguf", pieces({}))
 
 
-def test_what_cannot_be_assembled_is_said(tiny: Path, tmp_path: Path) -> None:
+def test_inputs_that_cannot_be_assembled_are_reported(tiny: Path, tmp_path: Path) -> None:
     out = tmp_path / "made.gguf"
     adapter = write_adapter(tmp_path / "adapter.gguf", noise())
     silent = read_gguf(adapter)
@@ -50,7 +50,7 @@ def test_what_cannot_be_assembled_is_said(tiny: Path, tmp_path: Path) -> None:
     assert "sha256" in run(*asked, adapter)
 
 
-def test_pairs_are_read_plain_and_packed_and_what_are_none_is_said(tmp_path: Path) -> None:
+def test_pairs_are_read_plain_and_compressed_and_invalid_lines_are_reported(tmp_path: Path) -> None:
     pairs = tmp_path / "pairs"
     text = b"\xef\xbb\xbfGood morning.\tGuten Morgen.\tgreetings\nOnly this.\t\n"
     for data in (text, gzip.compress(text)):

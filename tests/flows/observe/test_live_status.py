@@ -1,4 +1,4 @@
-"""The status line of a live run, from the events that it is told."""
+"""The status line of a live run, from the events that it receives."""
 
 import math
 from io import StringIO
@@ -93,7 +93,7 @@ def test_the_sentence_about_a_microphone_that_has_gone_stays_until_it_is_heard_a
     assert live.status.elapsed_s == 5.0
 
 
-def test_viewers_are_told_of_loading_and_a_screen_is_left_to_the_line_of_progress() -> None:
+def test_viewers_see_that_models_are_loaded_and_the_terminal_shows_a_progress_line() -> None:
     screen, viewers = SeenStatus(), SeenByViewers()
     live = StatusLine(screen, viewers)  # type: ignore[arg-type]  # all that it uses of an audience
     for event in (
@@ -108,7 +108,7 @@ def test_viewers_are_told_of_loading_and_a_screen_is_left_to_the_line_of_progres
     assert screen.seen == []
 
 
-def test_trouble_of_the_recogniser_is_told_until_there_is_a_caption() -> None:
+def test_trouble_of_the_recogniser_is_shown_until_the_next_caption() -> None:
     live = status_line()
     live.observe(RecognizerChanged("the connection is lost; trying again"))
     live.observe(heard(0.1))
@@ -128,7 +128,7 @@ def test_somebody_speaks_for_a_while_after_a_partial_and_no_longer_after_a_final
     assert live.status.lag_s == pytest.approx(record(is_final=True).latency_from_speech_s)
 
 
-def test_viewers_are_told_of_a_late_file_but_not_of_which() -> None:
+def test_viewers_see_that_a_file_is_late_but_not_its_name() -> None:
     live = status_line()
     live.observe(OutputChanged("/talks/secret.jsonl", "it cannot be written", True))
     assert told(live)[1] == "a file of this run can no longer be written"

@@ -146,7 +146,7 @@ def replay(*options: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
             process.kill()
 
 
-def test_a_run_is_scraped_while_it_goes_on(tmp_path: Path) -> None:
+def test_the_metrics_of_a_run_can_be_scraped_while_it_runs(tmp_path: Path) -> None:
     def found() -> dict[str, float]:
         families = text_string_to_metric_families(get(address, "/metrics")[1])
         return {sample.name: sample.value for family in families for sample in family.samples}
@@ -173,7 +173,7 @@ def test_a_run_is_scraped_while_it_goes_on(tmp_path: Path) -> None:
 
 
 class Hanging(Translator):
-    """A model whose second update does not come back until it may."""
+    """A model whose second update blocks until the test releases it."""
 
     calls = 0
     may = threading.Event()
@@ -186,7 +186,7 @@ class Hanging(Translator):
         return super().update(*arguments, **options)
 
 
-def test_a_model_that_hangs_turns_health_red_and_green_when_it_goes_on(
+def test_a_model_that_hangs_turns_health_red_until_it_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("flows.observe.monitoring.Rule", lambda: Rule(stall_s=0.1))
@@ -232,7 +232,7 @@ def live_monitoring() -> Monitoring:
     )
 
 
-def test_health_hears_of_loading_and_of_a_microphone_that_is_gone() -> None:
+def test_health_depends_on_loading_and_on_a_lost_microphone() -> None:
     monitoring = live_monitoring()
     heard = []
     for event in (
@@ -244,7 +244,7 @@ def test_health_hears_of_loading_and_of_a_microphone_that_is_gone() -> None:
     assert heard == ["ok", "starting", "ok", "source_lost", "ok", "over"]
 
 
-def test_sound_and_captions_are_counted_and_of_losses_what_is_new() -> None:
+def test_sound_captions_and_new_losses_are_counted() -> None:
     monitoring = live_monitoring()
     for event in (
         SoundHeard(chunk(0.0), 0.1), SoundHeard(chunk(0.1), 0.2), SoundLost(1.0), SoundLost(1.5, 20.0),

@@ -1,4 +1,4 @@
-"""Those who look on at a run: which there are, what they are told, and what the user is told by them."""
+"""The observers of a run: which ones there are, the events that they get, and their messages to the user."""
 
 import json
 import logging
@@ -34,7 +34,7 @@ def observers(**raw: dict[str, Any]) -> RunObservers:
     return RunObservers(settings, Screen(StringIO()))
 
 
-def test_an_address_that_is_none_is_refused_before_anything_listens() -> None:
+def test_an_invalid_address_is_refused_before_a_port_is_opened() -> None:
     with pytest.raises(UsageError, match=r"is not \[HOST:\]PORT"):
         observers(metrics={"listen": "nowhere:"})
 
@@ -73,7 +73,7 @@ cli.main()
 """
 
 
-def test_a_defect_in_what_looks_on_costs_no_caption_and_is_reported_when_the_run_is_over() -> None:
+def test_an_observer_that_fails_loses_no_caption_and_is_reported_at_the_end() -> None:
     done = completed([sys.executable, "-c", BROKEN, CAPTIONS], timeout=120)
     assert done.returncode == 70
     assert "segments  4 of 11 updates" in done.stdout
@@ -82,7 +82,7 @@ def test_a_defect_in_what_looks_on_costs_no_caption_and_is_reported_when_the_run
     assert done.stderr.endswith("please report the lines above\n")
 
 
-def test_what_happens_is_told_at_once_under_its_own_name(caplog: pytest.LogCaptureFixture) -> None:
+def test_events_are_logged_at_once_with_their_names(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     messages = Messages()
     for event in (
@@ -111,7 +111,7 @@ def test_what_happens_is_told_at_once_under_its_own_name(caplog: pytest.LogCaptu
     assert messages.complaints() == []
 
 
-def test_what_was_wrong_with_what_came_in_is_kept_for_the_end(caplog: pytest.LogCaptureFixture) -> None:
+def test_defects_of_the_input_are_reported_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
     messages = Messages()
     messages.observe(RecordingTruncated("talk.wav ends after 3.2 s"))
     messages.model_answered(ErrorKind.FAILED_PASS, "segment talk/0")

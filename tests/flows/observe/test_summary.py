@@ -1,4 +1,4 @@
-"""What a run amounts to, from the events that it is told."""
+"""The summary of a run, from the events that it receives."""
 
 import re
 from pathlib import Path
@@ -87,7 +87,7 @@ def test_languages_that_are_counted_in_different_tokens_are_not_pooled() -> None
     assert made.signature == " and ".join(made.erasures)
 
 
-def test_a_run_that_another_version_resumed_is_one_sum() -> None:
+def test_a_run_that_another_version_resumed_has_one_summary() -> None:
     summary = RunSummary(load_settings(None))
     for number, record in enumerate(records()):
         earlier = record.signature.replace("surtitle:", f"surtitle:{number % 2}.")
@@ -95,7 +95,7 @@ def test_a_run_that_another_version_resumed_is_one_sum() -> None:
     assert summary.summary().ne_raw is not None
 
 
-def test_a_log_is_summed_up_instead_where_it_is_whole(tmp_path: Path) -> None:
+def test_the_summary_is_that_of_the_log_if_the_log_is_complete(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     log.write_bytes(msgspec.json.Encoder().encode_lines(records()[:7]))
     summary = RunSummary(load_settings(None))

@@ -48,7 +48,7 @@ def figures(page: Page) -> dict[str, list[str]]:
     return {row.locator("th").inner_text(): row.locator("td").all_inner_texts() for row in rows}
 
 
-def test_the_page_asks_nobody_and_its_figures_are_those_of_the_terminal(
+def test_the_page_sends_no_requests_and_its_figures_are_those_of_the_terminal(
     browser: Browser, tmp_path: Path
 ) -> None:
     talk = write(tmp_path / "talk.jsonl", captions())
@@ -75,7 +75,7 @@ def test_a_row_leads_to_its_segment(browser: Browser, tmp_path: Path) -> None:
     assert page.url.endswith(f"#{page.locator('details').last.get_attribute('id')}")
 
 
-def test_what_was_taken_back_is_struck_and_what_came_is_marked(browser: Browser, tmp_path: Path) -> None:
+def test_erased_words_are_struck_through_and_new_ones_are_marked(browser: Browser, tmp_path: Path) -> None:
     page, _ = opened(browser, tmp_path, write(tmp_path / "one.jsonl", captions([SHOWN[1]])))
     rows = page.locator(".rows li")
     assert rows.count() == len(SHOWN[1])

@@ -97,7 +97,7 @@ def test_a_model_may_have_some_tokens_more_at_the_end_of_its_vocabulary(
 
 
 @pytest.mark.parametrize("method", ["jacobi", "retranslate", "continuous"])
-def test_a_method_that_asks_no_draft_model_is_refused_with_one(method: str) -> None:
+def test_a_draft_model_is_refused_with_a_method_that_does_not_use_it(method: str) -> None:
     settings = load_settings(
         None, {"translate": {"to": "German", "method": method, "draft_model": "any"}}
     ).translate

@@ -1,4 +1,4 @@
-"""Proposal heads of the user's: captions are the same with them, and a wrong choice is said at once."""
+"""Proposal heads of the user's: captions are the same with them, and a wrong choice is refused at once."""
 
 import json
 from pathlib import Path
@@ -47,7 +47,7 @@ def test_captions_are_those_without_heads(files: tuple[Path, Path], bias: float)
     assert (none, some > 0) == (0, True)
 
 
-def test_proposals_stand_whose_embeddings_are_near_those_of_the_model_s_choices(
+def test_proposals_are_accepted_if_their_embeddings_are_near_those_of_the_models_choices(
     files: tuple[Path, Path],
 ) -> None:
     model, heads = files

@@ -54,7 +54,7 @@ os._exit(0)
 """
 
 
-def test_a_terminal_that_is_closed_asks_to_stop_however_often_it_says_so() -> None:
+def test_a_closed_terminal_stops_the_run_however_many_signals_it_sends() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True, preexec_fn=heed_signals
     ) as process:
@@ -69,7 +69,7 @@ def test_a_terminal_that_is_closed_asks_to_stop_however_often_it_says_so() -> No
             process.kill()
 
 
-def test_a_signal_at_the_moment_at_which_it_begins_to_be_waited_for_is_heard() -> None:
+def test_a_signal_just_before_the_wait_is_not_lost() -> None:
     assert subprocess.run([sys.executable, "-c", WAITING], timeout=60, check=False).returncode == 0
 
 
@@ -80,7 +80,7 @@ def test_a_signal_at_the_moment_at_which_it_begins_to_be_waited_for_is_heard() -
         (2, "lock = threading.Lock(); lock.acquire(); lock.acquire()", 128 + signal.SIGTERM, ""),
     ],
 )
-def test_a_main_thread_that_hears_nothing_is_asked_to_stop_and_then_ended(
+def test_a_process_ends_after_a_signal_to_which_its_main_thread_does_not_react(
     signals: int, waiting: str, code: int, said: str
 ) -> None:
     program = DEAF.format(signals=signals, waiting=waiting)
@@ -193,14 +193,14 @@ def test_a_signal_after_the_end_changes_no_exit_code(number: signal.Signals) -> 
 
 
 def leave() -> None:
-    """A process of its own, whose terminal is what it has for standard output."""
+    """Run in a session of its own, with standard output as the controlling terminal."""
     heed_signals()
     os.setsid()
     fcntl.ioctl(1, termios.TIOCSCTTY, 0)
 
 
 def stay() -> None:
-    """The same, as ``nohup`` would have it."""
+    """Like `leave`, but ignoring SIGHUP, as under ``nohup``."""
     leave()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 

@@ -1,4 +1,4 @@
-"""Which process of a cluster a run is, and settings of clusters and topics that cannot be."""
+"""Which process of a cluster a run is, and impossible settings of clusters and topics."""
 
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ def of(tmp_path: Path, text: str) -> Settings:
         ('addresses = ["a", "b:2"]', "matching regex"),
     ],
 )
-def test_a_cluster_that_cannot_be_is_refused(tmp_path: Path, run: str, complaint: str) -> None:
+def test_an_impossible_cluster_is_refused(tmp_path: Path, run: str, complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
         this_process(of(tmp_path, f"[run]\n{run}\n"))
 

@@ -55,7 +55,7 @@ def test_a_wrong_setting_is_named(tmp_path: Path, text: str, sentence: str) -> N
     assert str(path) in str(error.value)
 
 
-def test_what_set_gives_is_toml_or_text_and_wins_over_the_file(tmp_path: Path) -> None:
+def test_values_of_set_are_toml_or_strings_and_override_the_file(tmp_path: Path) -> None:
     texts = [
         "translate.beam=2",
         "translate.draft_tree=true",
@@ -77,7 +77,7 @@ def test_what_set_gives_is_toml_or_text_and_wins_over_the_file(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("text", ["beam=2", "translate.beam", "=2", "translate.=1", "a b.c=1"])
-def test_what_is_no_setting_with_a_value_is_refused(text: str) -> None:
+def test_set_refuses_a_text_without_key_or_value(text: str) -> None:
     with pytest.raises(UsageError, match="give a setting and its value, as in translate"):
         assigned([text])
 
@@ -124,7 +124,7 @@ def test_a_file_name_in_an_old_encoding_is_refused_before_it_reaches_a_file_of_o
         ("[translate]\nbias = 0.3", {"accept": "bias"}, ""),
     ],
 )
-def test_a_bias_that_was_given_in_vain_is_told_once(
+def test_a_bias_without_effect_is_reported_once(
     text: str, options: dict[str, object], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     begin_settings(written(tmp_path, text), {"translate": {"to": "German", **options}})
@@ -133,7 +133,7 @@ def test_a_bias_that_was_given_in_vain_is_told_once(
     assert sentence in stderr
 
 
-def test_a_wrong_value_on_the_command_line_is_told_with_its_key() -> None:
+def test_a_wrong_value_on_the_command_line_is_reported_with_its_key() -> None:
     with pytest.raises(UsageError, match=r"^translate.threads: Expected `int` >= 1$"):
         load_settings(None, {"translate": {"to": "German", "threads": 0}})
 
@@ -162,7 +162,7 @@ def test_only_recordings_that_nobody_watches_are_captioned_by_whole_sentences(
 
 
 @pytest.mark.parametrize(("context", "is_so"), [(0, True), (1, False)])
-def test_sentences_of_a_recording_are_translated_together_unless_the_model_is_told_those_before(
+def test_sentences_of_a_recording_are_translated_together_unless_preceding_ones_are_in_the_prompt(
     context: int, *, is_so: bool
 ) -> None:
     given: dict[str, dict[str, Any]] = {"input": {"audio": "talk.wav"}, "output": {"srt": "talk.srt"}}
