@@ -97,6 +97,7 @@ STAND_INS = {
 ELSEWHERE = {
     "make ": "Makefile",
     "uvx --from": "tests/package",
+    "uv tool install": "tests/package",
     "pip install": "tests/package",
     "docker": "tests/deploy",
     "kubectl": "tests/deploy",
