@@ -291,7 +291,8 @@ def grid(window: Decoding, trace: Trace) -> Picture:
     ]
     y, high = 14.0, 35.0
     for number, (each, one) in enumerate(zip(cells, window.passes, strict=True), 1):
-        cost = f"{one.evaluated} tokens, {len(one.rows)} rows"
+        counts = {"token": one.evaluated, "row": len(one.rows)}
+        cost = ", ".join(f"{count} {name}{'s' * (count != 1)}" for name, count in counts.items())
         parts += [text(0, y + 15, f"pass {number}", class_="head"), text(0, y + 28, cost, class_="small")]
         for place, (row, made) in each.items():
             kind = _RIGHT if place in (one.right or ()) else "guess"
