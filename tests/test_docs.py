@@ -61,3 +61,22 @@ def test_the_files_that_the_papers_items_are_in_are_there() -> None:
     assert [
         one for one in named if not any((place / one).is_file() for place in (ROOT, ROOT / "operators"))
     ] == []
+
+
+#: The most words of each page that people read; the sum of all is 20,000.
+MOST_WORDS = {
+    "README.md": 400, "CHANGELOG.md": 900, "CONTRIBUTING.md": 500, "docs/architecture.md": 1500,
+    "docs/compare.md": 800, "docs/figures.md": 900, "docs/formats.md": 900, "docs/kafka.md": 600,
+    "docs/measuring.md": 1000, "docs/method.md": 2000, "docs/models.md": 1200, "docs/obs.md": 600,
+    "docs/operations.md": 1200, "docs/papers.md": 4000, "docs/rooms.md": 600, "docs/start.md": 700,
+    "docs/subtitles.md": 600, "docs/training.md": 650, "docs/tried.md": 1000,
+}  # fmt: skip
+
+
+def test_pages_are_as_short_as_a_reader_needs() -> None:
+    pages = {"README.md", "CHANGELOG.md", "CONTRIBUTING.md"}
+    pages |= {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md")}
+    assert pages == set(MOST_WORDS)
+    words = {page: len((ROOT / page).read_text().split()) for page in pages}
+    assert {page: count for page, count in words.items() if count > MOST_WORDS[page]} == {}
+    assert sum(words.values()) < 20_000
