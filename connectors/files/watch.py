@@ -5,7 +5,9 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
+from shutil import copyfile
 
 from connectors.files.locks import lock
 from connectors.files.output import WriteError, inherited, open_to_write
@@ -49,6 +51,17 @@ class OutputWatch:
             # Some file systems have no locks; a run on one is not protected.
         if is_new:
             self._created.append(path)
+
+    def keep(self, path: Path) -> Path | None:
+        """Copy a held file that is not empty to the first free name, as talk.srt.1~; return that name."""
+        if path not in self._locked or not path.stat().st_size:
+            return None
+        copy = next(one for number in count(1) if not (one := Path(f"{path}.{number}~")).exists())
+        try:
+            copyfile(path, copy)
+        except OSError as error:
+            raise WriteError(copy, error) from None
+        return copy
 
     def begin(self, path: Path, text: str) -> None:
         """Replace the contents of a held file with ``text``; other files are left alone."""

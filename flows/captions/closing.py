@@ -41,7 +41,13 @@ def sum_up(parts: Parts, profile: Profile | None, *, quiet: bool) -> list[str]:
         log_event("little_captioned", complaint, level=NOTICE if quiet else logging.INFO)
     if not quiet:
         try:
-            _print(summary, complaint, printable(", ".join(map(str, logs))))
+            is_watched = settings.is_live or not settings.finals_only
+            _print(
+                _figures(summary, is_watched=is_watched),
+                summary,
+                complaint,
+                printable(", ".join(map(str, logs))),
+            )
         except OSError as error:
             if not is_gone(sys.stdout, error):
                 unwritten.append(f"the summary cannot be written to standard output: {error.strerror}")
@@ -71,10 +77,11 @@ def write_summary(summary: Summary, path: Path) -> None:
     write_atomically(path, msgspec.json.format(msgspec.json.encode(summary)) + b"\n")
 
 
-def _print(summary: Summary, complaint: str | None, log: str) -> None:
-    lines = _figures(summary) if summary.updates else {}
-    lines |= {
-        "skipped": f"{summary.overtaken} updates superseded by newer ones" if summary.overtaken else "",
+def _print(lines: dict[str, str], summary: Summary, complaint: str | None, log: str) -> None:
+    lines = lines | {
+        "skipped": _count(summary.overtaken, "update") + " superseded by newer ones"
+        if summary.overtaken
+        else "",
         "trouble": ", ".join(f"{name} {count}" for name, count in summary.troubles.items()),
         "sound": _sound(summary),
         "missing": "; ".join(cleaned(str(one)) for one in summary.missing),
@@ -90,7 +97,12 @@ def _print(summary: Summary, complaint: str | None, log: str) -> None:
     sys.stdout.flush()
 
 
-def _figures(summary: Summary) -> dict[str, str]:
+def _figures(summary: Summary, *, is_watched: bool) -> dict[str, str]:
+    """What was measured; ``is_watched``: whether captions follow the speech."""
+    if not summary.updates:
+        return {}
+    if not is_watched:
+        return {"segments": str(summary.segments)}
     erasures = summary.erasures or {summary.signature: summary}
     erasure = [
         f"NE raw {_number(one.ne_raw)}, shown {_number(one.ne_shown)}  ({signature})"
@@ -125,8 +137,12 @@ def _sound(summary: Summary) -> str:
         if seconds >= 0.05
     ]
     if summary.cut:
-        losses.append(f"the text of {summary.cut} {'segment' if summary.cut == 1 else 'segments'} cut")
+        losses.append(f"the text of {_count(summary.cut, 'segment')} cut")
     return ", ".join(losses)
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number} {name}" if number == 1 else f"{number} {name}s"
 
 
 def _number(value: float | None) -> str:

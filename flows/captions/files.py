@@ -18,6 +18,7 @@ from connectors.audio.recording import is_file, shown
 from connectors.files.distinct import check_distinct, named_files
 from connectors.files.output import inherited
 from connectors.files.watch import OutputWatch
+from connectors.messages import log_event
 from connectors.recovery import RecoveryFolder
 from flows.engine.choice import chosen_model, fetch_chosen
 from flows.running.dataflow import Process, Recovery, is_bytewax_job
@@ -73,7 +74,7 @@ def held_outputs(settings: Settings, watch: OutputWatch) -> Iterator[None]:
 
 
 def begin_outputs(settings: Settings, watch: OutputWatch, *, is_resumed: bool) -> None:
-    """Empty the locked files, unless an earlier run is resumed.
+    """Empty the locked files, unless an earlier run is resumed; copy what they have of an earlier talk.
 
     Bytewax opens a sink at its first item. Therefore a run without results would leave no valid file. Pipes,
     devices and inherited file descriptors are left alone.
@@ -83,8 +84,12 @@ def begin_outputs(settings: Settings, watch: OutputWatch, *, is_resumed: bool) -
     """
     if not watch.is_here:
         return
+    # A recording or a replay can be captioned again, but nobody says again what was said live.
+    is_unique = settings.is_live and not settings.input.realtime
     for one, path in settings.files():
         if one.header is not None and not is_resumed:
+            if is_unique and (copy := watch.keep(path)) is not None:
+                log_event("output_kept", f"{path} is there already: its contents are now in {copy}")
             watch.begin(path, one.header)
     watch.begun()
 

@@ -94,6 +94,11 @@ def _planned(recordings: Sequence[str], settings: Settings, wanted: Wanted) -> "
         raise UsageError("--mux-into names the copy of one recording; leave it out, and give --mux")
     if wanted.folder is not None:
         make_folder(wanted.folder)
+    if not wanted.overwrite:
+        todo = [
+            one._replace(reused=bool(one.videos) and all(path.exists() for path in one.written))
+            for one in todo
+        ]
     _check(todo, overwrite=wanted.overwrite)
     return todo
 
@@ -117,6 +122,8 @@ class _Files(NamedTuple):
     copy: Path | None = None
     #: Copies with burnt-in subtitles, one for each language that is shown.
     burnt: tuple[tuple[Subtitles, Path], ...] = ()
+    #: Whether existing subtitles, which somebody may have corrected, go into the copies as they are.
+    reused: bool = False
 
     @property
     def written(self) -> list[Path]:
@@ -208,6 +215,8 @@ def _check(todo: Sequence[_Files], *, overwrite: bool) -> None:
                     f"{shown(other)} and {shown(files.recording)} would both be {path}; "
                     "rename one, or give another --folder"
                 )
+            if files.reused and path in files.written:
+                continue
             if path.exists() and not overwrite:
                 raise OutputError(f"{path} is there already; move it away, or give --overwrite")
             check_writable(path)
@@ -222,16 +231,17 @@ def _others(settings: Settings, suffixes: Sequence[str]) -> list[str]:
     return [f"output.{one}" for one in sorted(names | ({"summary"} if output.summary else set()))]
 
 
-def _write(
+def _subtitle(
     files: _Files,
     settings: Settings,
     make_resources: MakeResources,
     *,
     quiet: bool,
     settings_file: Path | None,
-) -> None:
+) -> DamagedInputError | None:
+    """Write the subtitles of a recording; return what was damaged in it, if it was used anyway."""
+    complaint = None
     with TemporaryDirectory(prefix="surtitle-") as made:
-        complaint = None
         try:
             _caption(files, Path(made), settings, make_resources, quiet=quiet, settings_file=settings_file)
         except DamagedInputError as error:
@@ -240,6 +250,23 @@ def _write(
             complaint = error
         for path in files.written:
             write_atomically(path, (Path(made) / path.name).read_bytes())
+    return complaint
+
+
+def _write(
+    files: _Files,
+    settings: Settings,
+    make_resources: MakeResources,
+    *,
+    quiet: bool,
+    settings_file: Path | None,
+) -> None:
+    complaint = None
+    if files.reused:
+        names = ", ".join(map(str, files.written))
+        log_event("subtitles_reused", f"using {names} as it is; --overwrite writes it again")
+    else:
+        complaint = _subtitle(files, settings, make_resources, quiet=quiet, settings_file=settings_file)
     unmade = None
     if files.chapters is not None and not write_chapters(Path(files.recording), files.chapters):
         unmade = files.chapters

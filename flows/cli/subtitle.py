@@ -44,7 +44,12 @@ Burn = Annotated[
 Folder = Annotated[
     Path | None, typer.Option("--folder", help="Write to this folder instead of the recording's.")
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
+Overwrite = Annotated[
+    bool,
+    typer.Option(
+        "--overwrite", help="Replace existing files; without it, --mux and --burn use existing subtitles."
+    ),
+]
 
 
 def subtitle(

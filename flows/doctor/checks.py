@@ -304,5 +304,5 @@ def extras() -> list[Finding]:
     found = [Finding("ok", f"Installed: {', '.join(installed)}")] if installed else []
     if absent:
         listed = ", ".join(f"{name} ({known[name].purpose})" for name in absent)
-        found.append(Finding("ok", f"Not installed: {listed}. To add: {installing(*absent)}"))
+        found.append(Finding("ok", f"Not installed: {listed}. To add one: {installing(absent[0])}"))
     return found

@@ -189,6 +189,24 @@ def test_what_is_said_while_models_are_loaded_has_captions(
     assert heard[:3] == words(recognised(talk))[:3]
 
 
+def test_a_talk_does_not_replace_the_files_of_the_talk_before(
+    tmp_path: Path, virtual_microphone: VirtualMicrophone, speech: Path
+) -> None:
+    talk = tmp_path / "talk.srt"
+    talk.write_text("yesterday")
+    (tmp_path / "talk.srt.1~").write_text("the day before")
+    with live(virtual_microphone, "--captions-only", "--srt", talk) as process:
+        virtual_microphone.wait_for_listener()
+        virtual_microphone.play(speech)
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+    assert f"{talk} is there already: its contents are now in {talk}.2~" in stderr
+    assert (tmp_path / "talk.srt.2~").read_text() == "yesterday"
+    assert "yesterday" not in talk.read_text()
+
+
 def test_an_error_or_ctrl_c_while_a_microphone_waits_for_models_ends_the_run_in_one_sentence(
     virtual_microphone: VirtualMicrophone, tmp_path: Path
 ) -> None:

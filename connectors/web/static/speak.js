@@ -42,10 +42,11 @@ async function offer() {
         for (const side of ["from", "to"]) {
             by(side).replaceChildren(...offered[side].map(({ name, code }) => new Option(name, code, false, code === kept.opening?.[side])));
             by(side).disabled = offered[side].length < 2;
-            // Readers of a room with several languages choose one of them.
+            // Readers of a room with several languages choose one of them. A meeting in several is the usual room there.
             const all = offered[side].map(({ code }) => code).join();
             const takesAll = side === "to" || offered.mixes;
-            if (takesAll && all.includes(",")) by(side).add(new Option("All of these", all, false, all === kept.opening?.[side]));
+            const isUsual = offered.mixes && !kept.opening;
+            if (takesAll && all.includes(",")) by(side).add(new Option("All of these", all, false, isUsual || all === kept.opening?.[side]));
         }
         reopens = offered.kept;
         // Without a language to choose, captions are in the one that is spoken.

@@ -44,9 +44,20 @@ def test_each_recording_gets_its_own_files_and_a_copy_with_subtitles(tmp_path: P
     with av.open(str(tmp_path / "talk.captioned.mp4")) as copy:
         assert [one.metadata["language"] for one in copy.streams if one.type == "subtitle"] == ["eng"]
 
-    again = surtitle("subtitle", given[0], *options)
+    again = surtitle("subtitle", given[0], "--captions-only", "--vtt")
     assert again.returncode == 4
     assert "talk.en.srt is there already; move it away, or give --overwrite" in again.stderr
+
+
+def test_corrected_subtitles_go_into_the_copy_as_they_are(tmp_path: Path) -> None:
+    video = write(tmp_path / "talk.mp4", *spoken(6))
+    corrected = "1\n00:00:00,500 --> 00:00:02,000\nCorrected by hand.\n\n"
+    (tmp_path / "talk.en.srt").write_text(corrected)
+    done = surtitle("subtitle", video, "--captions-only", "--mux")
+    assert (done.returncode, "talk.en.srt as it is" in done.stderr) == (0, True), done.stderr
+    assert (tmp_path / "talk.en.srt").read_text() == corrected
+    with av.open(str(tmp_path / "talk.captioned.mp4")) as copy:
+        assert b"Corrected by hand." in b"".join(bytes(one) for one in copy.demux(subtitles=0))
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ def test_absent_extras_are_no_problem_and_are_listed_with_how_to_add_them(
     monkeypatch.setattr(checks, "missing", lambda extra: "it" if extra.name in gone else None)
     found = checks.extras()
     assert worst(found).verdict == "ok"
-    assert found[1].sentence.endswith("python -m pip install 'surtitle[kafka,train]'")
+    assert found[1].sentence.endswith("python -m pip install 'surtitle[kafka]'")
 
 
 def examined(**stages: dict[str, Any]) -> dict[str, list[Finding]]:
