@@ -109,6 +109,8 @@ ELSEWHERE = {
     "--task drafts": "tests/flows/measuring/test_bench.py",
     "--server": "tests/flows/measuring/test_server.py",
     "surtitle job job.toml": "tests/flows/kafka/test_page.py",
+    "output.kafka.partials": "tests/flows/kafka/test_page.py",
+    ". .venv/bin/activate": ".ci/setup",
     "python docs/examples": "tests/test_examples.py",
     "bytewax": "tests/test_examples.py",
 }
@@ -140,7 +142,7 @@ def folder(named: Path, tmp_path: Path) -> Path:
 def named(tmp_path_factory: pytest.TempPathFactory, speech: Path) -> Path:
     """A folder with the files that the pages name."""
     folder, samples = tmp_path_factory.mktemp("pages"), ROOT / "tests" / "samples"
-    for name, sample in (("partials", "partials"), ("captions", "captions"), ("other", "captions")):
+    for name, sample in (("partials", "partials"), ("captions", "captions"), ("again", "captions")):
         shutil.copy(samples / f"{sample}.jsonl", folder / f"{name}.jsonl")
     sentences = [one | {"is_sentence": True} for one in events(samples / "partials.jsonl")]
     (folder / "talk.sentences.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in sentences))

@@ -3,9 +3,12 @@
 import json
 import re
 import shlex
+import shutil
 import signal
 import subprocess
+from collections import defaultdict
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,7 @@ from tests.waiting import until
 
 PAGE = (ROOT / "docs" / "kafka.md").read_text()
 (SETTINGS,) = re.findall(r"^```toml\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+(PRODUCER,) = re.findall(r"^surtitle file talk.wav .*$", PAGE, re.MULTILINE)
 (MESSAGE,) = re.findall(r"^```json\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 ONE, *CLUSTER = re.findall(r"^surtitle job .*$", PAGE, re.MULTILINE)
 
@@ -27,8 +31,8 @@ def broker() -> Iterator[Broker]:
         yield broker
 
 
-def run(commands: list[str], folder: Path, broker: Broker) -> list[str]:
-    """The captions in the topic and those in the file, after the page's message and its final."""
+def run(commands: list[str], folder: Path, broker: Broker, speech: Path) -> dict[str, list[str]]:
+    """The finals of each stream, after the page's message, its final, and a recording."""
     topics = {name: broker.topic(name) for name in ("partials", "partials.dead", "captions")}
     settings = SETTINGS.replace("localhost:9092", broker.address)
     for name, topic in topics.items():
@@ -37,37 +41,47 @@ def run(commands: list[str], folder: Path, broker: Broker) -> list[str]:
     (folder / "job.toml").write_text(settings)
     message = json.loads(MESSAGE)
     final = message | {"revision": 1, "text": "It was the best of times.", "is_final": True, "end_s": 1.6}
-    jobs = [
-        Program(
-            shlex.split(one), cwd=folder, text=True, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )
-        for one in commands
-    ]  # fmt: skip
+    shutil.copy(speech, folder / "talk.wav")
+    jobs = [started(one, folder) for one in commands]
     try:
         key = message["stream"].encode()
         broker.send(topics["partials"], [(key, json.dumps(one).encode()) for one in (message, final)])
-        until(lambda: (folder / "captions.jsonl").exists() and _finals(folder), 120)
+        producer = PRODUCER.replace("partials=partials", f"partials={topics['partials']}")
+        with started(f"{producer} --set 'input.kafka.brokers=[\"{broker.address}\"]'", folder) as recording:
+            _, stderr = recording.communicate(timeout=120)
+        assert recording.returncode == 0, stderr
+        until(lambda: {"hall-1", "talk"} <= set(_finals(folder)), 120)
     finally:
         for job in jobs:
             job.send_signal(signal.SIGTERM)
         ended = [(job.communicate(timeout=120)[1], job.returncode) for job in jobs]
     assert [code for _, code in ended] == [0] * len(jobs), ended
     in_topic = [json.loads(one.value) for one in broker.messages(topics["captions"])]
-    assert [one["shown"] for one in in_topic if one["is_final"]] == _finals(folder)
+    shown = sorted(one["shown"] for one in in_topic if one["is_final"])
+    assert shown == sorted(chain(*_finals(folder).values()))
     return _finals(folder)
 
 
-def _finals(folder: Path) -> list[str]:
-    events = map(json.loads, (folder / "captions.jsonl").read_text().splitlines())
-    return [one["shown"] for one in events if one["is_final"]]
+def started(command: str, folder: Path) -> "subprocess.Popen[str]":
+    return Program(
+        shlex.split(command), cwd=folder, text=True, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
 
 
-def test_the_job_of_the_page_captions_its_message(tmp_path: Path, broker: Broker) -> None:
-    assert run([ONE], tmp_path, broker) == ["Foi o melhor dos tempos."]
+def _finals(folder: Path) -> dict[str, list[str]]:
+    path, finals = folder / "captions.jsonl", defaultdict[str, list[str]](list)
+    for one in map(json.loads, path.read_text().splitlines() if path.exists() else ()):
+        if one["is_final"]:
+            finals[one["stream"]].append(one["shown"])
+    return finals
 
 
-def test_the_cluster_of_the_page_captions_its_message(tmp_path: Path, broker: Broker) -> None:
+def test_the_job_of_the_page_captions_its_messages(tmp_path: Path, broker: Broker, speech: Path) -> None:
+    assert run([ONE], tmp_path, broker, speech)["hall-1"] == ["Foi o melhor dos tempos."]
+
+
+def test_the_cluster_of_the_page_captions_its_messages(tmp_path: Path, broker: Broker, speech: Path) -> None:
     here = free_addresses(2)
     commands = [one.replace("10.0.0.1:2101", here[0]).replace("10.0.0.2:2101", here[1]) for one in CLUSTER]
-    assert run(commands, tmp_path, broker) == ["Foi o melhor dos tempos."]
+    assert run(commands, tmp_path, broker, speech)["hall-1"] == ["Foi o melhor dos tempos."]
