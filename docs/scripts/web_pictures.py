@@ -2,10 +2,10 @@
 
 PYTHONPATH=. .venv/bin/python docs/scripts/web_pictures.py [RECORDING [MEETING]]
 
-They are real runs in a real browser. The default models caption the recording: played at its own pace for
-three of them, and as what the microphone of a speaker hears for the fourth. The meeting is in English and
-Portuguese, and two readers follow it. Of two speakers, captions are replayed that are written here, and a
-name is typed in the control room; without recordings this picture alone is drawn.
+They are real runs in a real browser. The default models caption the recording: played into a virtual
+microphone for three of them, and into the microphone of a browser for the fourth. The meeting is in English
+and Portuguese, and two readers follow it. The picture of two speakers replays captions that are written here,
+and a name is typed in the control room; without recordings this picture alone is drawn.
 """
 
 import os
@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,21 +24,24 @@ from playwright.sync_api import expect
 
 from operators.events import Caption
 from tests.browser import open_browser
+from tests.virtual_microphone import VirtualMicrophone
 
 DOCS = Path(__file__).parent.parent
 PORT = 8765
 ADDRESS = f"http://127.0.0.1:{PORT}"
 #: Sentences that are finished when the control room is drawn.
-FINISHED = 10
+FINISHED = 8
 #: Seconds of the meeting before its picture.
 MEETING_S = 40.0
 #: Longest wait for anything, in milliseconds.
 PATIENCE_MS = 120_000
-# Whether the newest sentence is in progress, with words that stand and words that are new.
-IN_PROGRESS = """() => {
+#: Sentences before the one in progress, when the pages of captions are drawn.
+BEFORE = 5
+# Whether the newest sentence is in progress, with settled words and new ones.
+IN_PROGRESS = """before => {
     const all = name => [...document.querySelectorAll(`#captions .text .${name}`)];
     const words = name => all(name).at(-1)?.textContent ?? "";
-    return words("settled").length > 20 && words("tentative").length > 4;
+    return all("settled").length > before && words("settled").length > 20 && words("tentative").length > 4;
 }"""
 # Something for the overlay to be over: a stage in the evening, drawn by the browser.
 STAGE = """() => {
@@ -68,8 +71,15 @@ def main(recording: Path | None = None, meeting: Path | None = None) -> None:
         with surtitle("replay", str(talk), "--to", "German", "--web", "--quiet"):
             draw_speakers()
     if recording is not None:
-        with surtitle("file", str(recording), "--to", "Portuguese", "--realtime", "--web", "--quiet"):
-            draw_viewers(recording.stem)
+        with TemporaryDirectory(prefix="mic-") as folder:
+            microphone = VirtualMicrophone(Path(folder))
+            with surtitle(
+                "live", "--to", "Portuguese", "--web", "--quiet", environment=microphone.environment
+            ):
+                microphone.wait_for_listener()
+                microphone.play(recording, wait=False)
+                draw_viewers("microphone")
+            microphone.close()
         with surtitle("serve", "--to", "Portuguese"):
             draw_speaker(recording)
     if meeting is None:
@@ -80,12 +90,12 @@ def main(recording: Path | None = None, meeting: Path | None = None) -> None:
 
 
 @contextmanager
-def surtitle(*arguments: str) -> Iterator[None]:
+def surtitle(*arguments: str, environment: Mapping[str, str] = os.environ) -> Iterator[None]:
     """A run that serves pages, until it is left."""
     command = [str(Path(sys.executable).with_name("surtitle")), *arguments, "--port", str(PORT)]
     secrets = ("SURTITLE_WEB_TOKEN", "SURTITLE_CONTROL_KEY")
-    environment = {name: value for name, value in os.environ.items() if name not in secrets}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as process:
+    own = {name: value for name, value in environment.items() if name not in secrets}
+    with subprocess.Popen(command, env=own, stdout=subprocess.DEVNULL) as process:
         try:
             wait_for_server(process)
             yield
@@ -118,7 +128,7 @@ def draw_viewers(stream: str) -> None:
         control.goto(f"{ADDRESS}/streams/{stream}/control")
         page = browser.new_page(color_scheme="dark", viewport={"width": 1120, "height": 630})
         page.goto(f"{ADDRESS}/streams/{stream}?size=40&source=1")
-        page.wait_for_function(IN_PROGRESS, timeout=PATIENCE_MS)
+        page.wait_for_function(IN_PROGRESS, arg=BEFORE, timeout=PATIENCE_MS)
         page.screenshot(path=DOCS / "web-page.png")
         overlay.screenshot(path=DOCS / "web-overlay.png")
         expect(control.locator("#log li")).to_have_count(FINISHED, timeout=PATIENCE_MS)
@@ -135,7 +145,7 @@ def draw_speaker(recording: Path) -> None:
         page.goto(ADDRESS)
         page.get_by_label("Name of the room").fill("Great hall")
         page.get_by_role("button", name="Start speaking").click()
-        page.wait_for_function(IN_PROGRESS, timeout=PATIENCE_MS)
+        page.wait_for_function(IN_PROGRESS, arg=BEFORE, timeout=PATIENCE_MS)
         page.screenshot(path=DOCS / "web-speak.png")
 
 
@@ -148,7 +158,7 @@ def draw_meeting(stream: str) -> None:
             page.goto(f"{ADDRESS}/streams/{stream}?lang={language}&size=30")
             pages.append(page)
         pages[0].wait_for_timeout(1000 * MEETING_S)
-        pages[0].wait_for_function(IN_PROGRESS, timeout=PATIENCE_MS)
+        pages[0].wait_for_function(IN_PROGRESS, arg=BEFORE, timeout=PATIENCE_MS)
         shots = [b64encode(page.screenshot()).decode() for page in pages]
         both = browser.new_page(viewport={"width": 1300, "height": 630})
         images = "".join(f'<img src="data:image/png;base64,{one}">' for one in shots)
@@ -175,7 +185,7 @@ def draw_speakers() -> None:
     with open_browser() as browser:
         page = browser.new_page(color_scheme="dark", viewport={"width": 760, "height": 640})
         page.goto(f"{stream}?size=30")
-        page.wait_for_function(IN_PROGRESS, timeout=PATIENCE_MS)
+        page.wait_for_function(IN_PROGRESS, arg=BEFORE, timeout=PATIENCE_MS)
         control = browser.new_page(color_scheme="dark", viewport={"width": 1120, "height": 820})
         control.goto(f"{stream}/control")
         control.get_by_label("Name of Sprecher 2").fill("Mara Lind")
