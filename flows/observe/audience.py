@@ -181,7 +181,8 @@ class Audience:
         elif self._server.needs_token:
             more = " for anyone who adds ?token=… with the token that this run was given"
         where = f"{self._address}{query}"
-        log_event("web_opened", f"captions at {where}{more}")
+        what = "captions" if self.rooms is None else "the page for speakers is"
+        log_event("web_opened", f"{what} at {where}{more}")
         self._report_control(query or ("?token=…" if self._server.needs_token else ""))
         if self._shows_code and self._server.new_token is not None:
             show_code(where, sys.stderr)
