@@ -57,6 +57,15 @@ def test_speech_becomes_german_captions_and_a_summary_closes_the_run(run: Path) 
     assert (run / "stderr").read_text() == ""
 
 
+def test_a_recording_that_nobody_watches_has_no_latency_in_its_summary(
+    tmp_path: Path, speech: Path, small: list[str]
+) -> None:
+    done = surtitle("file", speech, "--to", "German", *small, "--srt", tmp_path / "talk.srt")
+    *_, last = done.stdout.splitlines()
+    assert last.split()[0] == "segments"
+    assert "latency" not in done.stdout
+
+
 def test_the_summary_holds_the_figures_and_the_settings_that_made_them(run: Path) -> None:
     summary = json.loads((run / "summary.json").read_text())
     log = read(run / "log.jsonl")
