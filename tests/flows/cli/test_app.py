@@ -1,8 +1,8 @@
 """The command line from end to end: a process of its own, real speech, real files."""
 
 import json
-import re
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
