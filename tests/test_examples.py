@@ -93,7 +93,7 @@ def test_the_whole_chain_captions_a_recording_and_logs_its_erasure(folder: Path)
     said = run(EXAMPLES / "whole_chain.py", str(bundled_recording()), "log.jsonl", cwd=folder)
     records = list(read_events(folder / "log.jsonl", ErasureRecord))
     finals = [one for one in records if one.is_final]
-    assert "Zeiten" in said
+    assert "tempos" in said
     assert len(said.splitlines()) == len({one.segment for one in records}) == len(finals) > 1
 
 

@@ -27,7 +27,7 @@ from operators import (
     translate,
 )  # fmt: skip
 
-SETTINGS = TranslateSettings(source="English", to="German")
+SETTINGS = TranslateSettings(source="English", to="Portuguese")
 
 
 @cache
