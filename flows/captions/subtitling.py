@@ -217,7 +217,15 @@ def _check(todo: Sequence[_Files], *, overwrite: bool) -> None:
                 )
             if files.reused and path in files.written:
                 continue
+            if path.exists() and files.reused:
+                raise OutputError(f"{path} is there already; remove it, and give the command again")
             if path.exists() and not overwrite:
+                absent = [str(one) for one in files.written if not one.exists()]
+                if files.videos and path in files.written and absent:
+                    raise OutputError(
+                        f"{path} is there already, and {', '.join(absent)} is not: write only that first, "
+                        "without --mux and --burn, to use both as they are"
+                    )
                 raise OutputError(f"{path} is there already; move it away, or give --overwrite")
             check_writable(path)
 
@@ -264,7 +272,7 @@ def _write(
     complaint = None
     if files.reused:
         names = ", ".join(map(str, files.written))
-        log_event("subtitles_reused", f"using {names} as it is; --overwrite writes it again")
+        log_event("subtitles_reused", f"existing subtitles are used: {names}; --overwrite replaces them")
     else:
         complaint = _subtitle(files, settings, make_resources, quiet=quiet, settings_file=settings_file)
     unmade = None

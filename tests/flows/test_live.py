@@ -192,10 +192,12 @@ def test_what_is_said_while_models_are_loaded_has_captions(
 def test_a_talk_does_not_replace_the_files_of_the_talk_before(
     tmp_path: Path, virtual_microphone: VirtualMicrophone, speech: Path
 ) -> None:
-    talk = tmp_path / "talk.srt"
+    talk, sound = tmp_path / "talk.srt", tmp_path / "talk.wav"
     talk.write_text("yesterday")
     (tmp_path / "talk.srt.1~").write_text("the day before")
-    with live(virtual_microphone, "--captions-only", "--srt", talk) as process:
+    sound.write_bytes(speech.read_bytes())
+    written = ("--srt", talk, "--set", f"output.audio={sound}")
+    with live(virtual_microphone, "--captions-only", *written) as process:
         virtual_microphone.wait_for_listener()
         virtual_microphone.play(speech)
         assert process.stdout is not None
@@ -204,6 +206,7 @@ def test_a_talk_does_not_replace_the_files_of_the_talk_before(
         _, stderr = process.communicate(timeout=60)
     assert f"{talk} is there already: its contents are now in {talk}.2~" in stderr
     assert (tmp_path / "talk.srt.2~").read_text() == "yesterday"
+    assert (tmp_path / "talk.wav.1~").read_bytes() == speech.read_bytes() != sound.read_bytes()
     assert "yesterday" not in talk.read_text()
 
 

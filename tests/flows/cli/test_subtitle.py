@@ -54,7 +54,7 @@ def test_corrected_subtitles_go_into_the_copy_as_they_are(tmp_path: Path) -> Non
     corrected = "1\n00:00:00,500 --> 00:00:02,000\nCorrected by hand.\n\n"
     (tmp_path / "talk.en.srt").write_text(corrected)
     done = surtitle("subtitle", video, "--captions-only", "--mux")
-    assert (done.returncode, "talk.en.srt as it is" in done.stderr) == (0, True), done.stderr
+    assert (done.returncode, "existing subtitles are used" in done.stderr) == (0, True), done.stderr
     assert (tmp_path / "talk.en.srt").read_text() == corrected
     with av.open(str(tmp_path / "talk.captioned.mp4")) as copy:
         assert b"Corrected by hand." in b"".join(bytes(one) for one in copy.demux(subtitles=0))
