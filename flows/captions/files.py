@@ -84,12 +84,10 @@ def begin_outputs(settings: Settings, watch: OutputWatch, *, is_resumed: bool) -
     """
     if not watch.is_here:
         return
-    # A recording or a replay can be captioned again, but nobody says again what was said live.
-    is_unique = settings.is_live and not settings.input.realtime
     for one, path in settings.files():
         if is_resumed:
             continue
-        if is_unique and (copy := watch.keep(path)) is not None:
+        if settings.happens_once and (copy := watch.keep(path)) is not None:
             log_event("output_kept", f"{path} is there already: its contents are now in {copy}")
         if one.header is not None:
             watch.begin(path, one.header)

@@ -145,7 +145,7 @@ def _report_begin(settings: Settings, *, is_resumed: bool) -> None:
     sources = {"audio": settings.input.recordings, "kafka": [settings.input.kafka.topic]}
     source = sources.get(given) or [getattr(settings.input, given)]
     translates = any(one.translates for one in settings.translate.directions)
-    if is_resumed and settings.is_live:
+    if is_resumed and settings.happens_once:
         folder = settings.recovery.folder
         log_event("run_resumed", f"continuing the run in {folder}; to begin a new one, name another folder")
     spoken = ", ".join(one.name for one in settings.translate.spoken) or "any language"

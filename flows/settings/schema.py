@@ -295,6 +295,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return self.input.realtime or self.input.microphone is not None or self.input.rooms
 
     @property
+    def happens_once(self) -> bool:
+        """Whether the speech cannot be captioned again: that of a microphone, a broadcast or rooms."""
+        return self.is_live and not self.input.realtime
+
+    @property
     def keeps_up(self) -> bool:
         """Whether superseded updates are skipped."""
         if self.translate.keep_up is not None:

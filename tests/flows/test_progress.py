@@ -59,7 +59,7 @@ def test_each_of_several_recordings_is_subtitled_in_a_terminal(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("command", "printed"),
     [
-        ("file TALK --captions-only --srt talk.srt", "erasure"),
+        ("file TALK --captions-only --srt talk.srt", "segments"),
         ("trace PARTIALS --to Portuguese", "signature"),
         ("bench PARTIALS --to Portuguese --repeat 1 --limit 1 --vary method=retranslate", "Speed relative"),
         ("loadgen TALK --captions-only --rooms 1 --seconds 2", "load on the flow"),
