@@ -155,13 +155,14 @@ def serving(
     *,
     token: str | None = None,
     written: tuple[str, ...] = ("German", "Hebrew"),
+    spoken: tuple[str, ...] = ("English",),
     keys: RoomKeys | None = None,
     port: int = 0,
     **limits: Any,
 ) -> Iterator[Serving]:
-    """A server of rooms in English; captions are in the first ``written`` language, or else in English."""
-    languages = tuple(map(language, written))
-    rooms = RoomRegistry(RoomLimits(**limits), (language("English"),), languages, keys=keys)
+    """A server of rooms; captions are in the first ``written`` language, or else in English."""
+    languages, heard = tuple(map(language, written)), tuple(map(language, spoken))
+    rooms = RoomRegistry(RoomLimits(**limits), heard, languages, keys=keys, mixes=True)
     hub = Hub([Languages(source="en", target="de")], is_private=True)
     server = WebServer(hub, port=port, token=token, front=SPEAK_PAGE, more=RoomSpeakers(rooms, hub).routes())
     flow = Flow(rooms, hub)

@@ -122,6 +122,13 @@ def test_a_speaker_speaks_until_stop_and_may_begin_again(served: Serving, page: 
     assert [one for one in said if not one.startswith(served.address)] == []
 
 
+def test_a_meeting_in_several_languages_starts_with_all_of_them(browser: Browser) -> None:
+    both = ("English", "German")
+    with serving(rooms=1, spoken=both, written=both) as served, _open(browser, served) as page:
+        expect(page.get_by_label("You speak")).to_have_value("en,de")
+        expect(page.get_by_label("Captions in")).to_have_value("en,de")
+
+
 @pytest.mark.parametrize("size", [(320, 480), (640, 320)])
 def test_the_form_of_a_small_screen_scrolls_above_the_button(page: Page, size: tuple[int, int]) -> None:
     page.set_viewport_size({"width": size[0], "height": size[1]})
