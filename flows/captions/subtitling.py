@@ -13,6 +13,7 @@ from connectors.audio import ffmpeg
 from connectors.audio.recording import is_file, shown, stream_of
 from connectors.exports.mux import Subtitles, container_of, font_for, mux, suffix_for, write_chapters
 from connectors.files.atomic import write_atomically
+from connectors.files.contents import read_text
 from connectors.files.output import check_writable, make_folder
 from connectors.messages import log_event
 from connectors.sinks.part import in_language
@@ -25,6 +26,9 @@ from operators.errors import DamagedInputError, InputError, OutputError, UsageEr
 from operators.languages import Language
 from operators.notifications import Observe, Progress
 from operators.subtitles.writer import Shown
+
+#: Maximum bytes of subtitles that somebody corrected.
+_MAX_SUBTITLES = 16 * 1024 * 1024
 
 
 class Wanted(NamedTuple):
@@ -271,6 +275,8 @@ def _write(
 ) -> None:
     complaint = None
     if files.reused:
+        for one in files.tracks:
+            _check_subtitles(one.path)
         names = ", ".join(map(str, files.written))
         log_event("subtitles_reused", f"existing subtitles are used: {names}; --overwrite replaces them")
     else:
@@ -292,6 +298,13 @@ def _write(
         sys.stdout.flush()
     if complaint is not None:
         raise complaint
+
+
+def _check_subtitles(path: Path) -> None:
+    """Raises `InputError` for a file that is not SubRip, of which FFmpeg would copy nothing and succeed."""
+    text = read_text(path, "the subtitles", _MAX_SUBTITLES, "give the subtitles of one recording")
+    if text.strip() and " --> " not in text:
+        raise InputError(f"{path} has no SubRip subtitles; save it as SubRip (.srt), or give --overwrite")
 
 
 def _caption(

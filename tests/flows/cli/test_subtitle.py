@@ -61,6 +61,25 @@ def test_corrected_subtitles_go_into_the_copy_as_they_are(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
+    ("saved", "reason"),
+    [
+        (b"A letter.\n", "has no SubRip subtitles; save it as SubRip"),
+        ("Não --> é".encode("cp1252"), "is not UTF-8"),
+    ],
+)
+def test_subtitles_that_were_saved_as_something_else_go_into_no_copy(
+    saved: bytes, reason: str, tmp_path: Path
+) -> None:
+    video, subtitles = write(tmp_path / "talk.mp4", *spoken(6)), tmp_path / "talk.en.srt"
+    subtitles.write_bytes(saved)
+    refused = surtitle("subtitle", video, "--captions-only", "--mux")
+    assert refused.returncode == 3
+    assert reason in refused.stderr
+    assert not (tmp_path / "talk.captioned.mp4").exists()
+    assert subtitles.read_bytes() == saved
+
+
+@pytest.mark.parametrize(
     ("arguments", "reason"),
     [
         (("a/talk.mp4", "b/talk.wav", "--folder", "out"), "would both be out/talk.de.srt"),
