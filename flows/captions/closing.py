@@ -42,12 +42,7 @@ def sum_up(parts: Parts, profile: Profile | None, *, quiet: bool) -> list[str]:
     if not quiet:
         try:
             is_watched = settings.is_live or not settings.finals_only
-            _print(
-                _figures(summary, is_watched=is_watched),
-                summary,
-                complaint,
-                printable(", ".join(map(str, logs))),
-            )
+            _print(summary, complaint, printable(", ".join(map(str, logs))), is_watched=is_watched)
         except OSError as error:
             if not is_gone(sys.stdout, error):
                 unwritten.append(f"the summary cannot be written to standard output: {error.strerror}")
@@ -77,8 +72,8 @@ def write_summary(summary: Summary, path: Path) -> None:
     write_atomically(path, msgspec.json.format(msgspec.json.encode(summary)) + b"\n")
 
 
-def _print(lines: dict[str, str], summary: Summary, complaint: str | None, log: str) -> None:
-    lines = lines | {
+def _print(summary: Summary, complaint: str | None, log: str, *, is_watched: bool) -> None:
+    lines = _figures(summary, is_watched=is_watched) | {
         "skipped": _count(summary.overtaken, "update") + " superseded by newer ones"
         if summary.overtaken
         else "",
