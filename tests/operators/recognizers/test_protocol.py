@@ -94,8 +94,10 @@ def test_hypotheses_depend_on_the_audio_and_on_the_clock_of_its_chunks_only(name
     short, long = (chunks(speech(), chunk_s, later_s) for chunk_s in (0.034, 1.7))
     later = hear(ENGINES[name](), [*short[:100], *long[2:]])
     if name == "vosk":
-        # Kaldi adds random noise to the sound, so a word may differ from run to run.
-        assert len(by_segment(later)) == len(by_segment(heard_by(name)))
+        # Kaldi adds random noise to the sound, so words and ends may differ from run to run.
+        end_s = later_s + len(speech()) / (2 * SAMPLE_RATE)
+        assert by_segment(later)
+        assert all(later_s <= one.start_s <= one.end_s <= end_s + 0.1 for one in later)
         return
     for one, same in zip(heard_by(name), later, strict=True):
         assert (same.segment, same.text, same.is_final) == (one.segment, one.text, one.is_final)
